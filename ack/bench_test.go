@@ -173,11 +173,3 @@ func BenchmarkDueTake(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkLateness(b *testing.B) {
-	var l Lateness
-	b.ReportAllocs()
-	for theirs, ours := Wide(0), Wide(0); b.Loop(); theirs, ours = theirs+1, ours+1 {
-		l.Late(theirs-theirs&1*3, ours)
-	}
-}

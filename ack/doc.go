@@ -21,6 +21,9 @@
 //	                  |  v                             |
 //	                  lost ----------------------------+
 //
+// Both are for peers without sessions. [Flight] and [Window] are for the others, whose acknowledgements never become false, and
+// say which copy of a frame arrived.
+//
 // Invariants: an id is acknowledged once; the ids in use span less than the
 // peer's history, so that the peer can tell a retransmission from an old copy;
 // nothing is acknowledged before it was accepted; frames that hold nothing but

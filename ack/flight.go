@@ -11,6 +11,8 @@ const (
 	// answersKept is of how many frames that were sent again the times are kept when they have been acknowledged: a copy that
 	// arrives then tells how late it was. Arbitrary.
 	answersKept = 64
+	// heldKeeps is how many times frames have to be lost until one is forgotten that came later than a timeout. Arbitrary.
+	heldKeeps = 64
 	// noDelay is the least delay of an echo by which nothing can be measured: the frame format tells no longer ones.
 	noDelay = frame.LongestDelay * time.Microsecond
 )
@@ -23,7 +25,7 @@ type FlightConfig struct {
 	MaxRTO   time.Duration // most time between tries
 	AckDelay time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery int           // of how many frames it holds none back
-	GiveUp   time.Duration // nothing is acknowledged for this long: the peer is dead
+	GiveUp   time.Duration // nothing is acknowledged for this long, or the oldest frame not for twice as long: the peer is dead
 }
 
 // Flight has the frames of one session that wait for acknowledgement: which are on the wire and which are lost, and when
@@ -40,6 +42,7 @@ type Flight struct {
 	frames []flightFrame // by id modulo a power of two; grows up to Window
 	next   uint32
 	oldest uint32 // the oldest unacknowledged id, or next
+	all    bool   // so many ids were used that all before next count as used
 	wire   frameList
 	lost   frameList
 	bytes  int // on the wire
@@ -49,12 +52,13 @@ type Flight struct {
 	// late is how much longer than others a frame may take that arrives after all; 0: the network does not reorder.
 	late   time.Duration
 	losses int // how often frames were lost since late changed
+	held   int // how often frames have to be lost until one is forgotten that came later than a timeout
 
-	answered [answersKept]flightFrame // frames that were sent again, and acknowledged
-	answers  uint8                    // the place of the next one
+	answered []flightFrame // frames that were sent again, and acknowledged; nil: there are none
+	answers  uint8         // the place of the next one
 
 	sample   time.Duration // of the acknowledgement being applied; 0: none
-	progress Instant       // when something was acknowledged, or the first frame left
+	progress Instant       // when the oldest frame was acknowledged, or the first one left
 	heard    Instant       // when something was acknowledged
 	probed   Instant       // when the last timeout was acted on
 	looked   Instant       // when Expire was last called
@@ -70,7 +74,10 @@ type flightFrame struct {
 	bytes       uint16
 	copies      uint8 // transmissions after the first one
 	state       slotState
-	probe       bool // it was sent again after a timeout
+	probe       bool // it was sent again after a timeout, or as it is untaken: not because others overtook it
+	untaken     bool // see Untaken
+	tardy       bool // how late the first transmission was is known
+	judged      bool // so it is, or the last transmission arrived before it: when that arrives again it tells nothing
 	prev, next  uint32
 }
 
@@ -89,6 +96,12 @@ func (f *Flight) Next() uint32 { return f.next }
 
 // Oldest returns the oldest unacknowledged id, or Next if there is none.
 func (f *Flight) Oldest() uint32 { return f.oldest }
+
+// Waits reports whether a frame waits for its acknowledgement.
+func (f *Flight) Waits(id uint32) bool {
+	s := f.frame(id)
+	return s.state != slotFree && s.id == id
+}
 
 // InFlight returns how many frames wait for acknowledgement, lost ones included.
 func (f *Flight) InFlight() int { return f.wire.n + f.lost.n }
@@ -140,6 +153,10 @@ func (f *Flight) transmit(now Instant, id uint32) {
 	s.last, s.order, s.state = now, f.order, slotSent
 	f.order++
 	f.push(&f.wire, id)
+	if s.untaken {
+		s.untaken = false
+		return // it was sent already, says the controller
+	}
 	f.bytes += int(s.bytes)
 	f.ctl.OnSent(now, int(s.bytes))
 }
@@ -150,15 +167,16 @@ func (f *Flight) NextLost(now Instant) (id uint32, ok bool) {
 		return 0, false
 	}
 	id = f.lost.head
-	limit := f.room(now, int(f.frame(id).bytes))
-	return id, limit == Open || limit == Congested && f.probing > 0
+	s := f.frame(id)
+	limit := f.room(now, int(s.bytes))
+	return id, limit == Open || limit == Congested && (f.probing > 0 || s.untaken)
 }
 
 // Resend notes that a lost frame is sent again under its id, and returns its copy number.
 func (f *Flight) Resend(now Instant, id uint32) (copied uint8) {
 	f.remove(&f.lost, id)
 	s := f.frame(id)
-	s.copies = min(s.copies, math.MaxUint8-1) + 1
+	s.copies, s.judged = min(s.copies, math.MaxUint8-1)+1, false
 	f.probing = max(f.probing-1, 0)
 	f.transmit(now, id)
 	return s.told()
@@ -177,6 +195,7 @@ type Acknowledgement struct {
 // ids that were never used, and nothing of it is believed.
 func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (acked []uint32, ok bool) {
 	f.sample = 0
+	f.all = f.all || f.next-f.cfg.Epoch > math.MaxInt32
 	if !f.used(a.UpTo) {
 		return dst, false
 	}
@@ -192,7 +211,8 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 	if a.HasEcho {
 		f.echo(now, &a.Echo)
 	}
-	newest, once := uint32(0), true // the newest transmission of those acknowledged; none of them was sent twice
+	var newest *flightFrame // the newest transmission of those acknowledged
+	once := true            // none of them was sent twice
 	settle := func(id uint32) {
 		s := f.frame(id)
 		if s.state == slotFree || s.id != id {
@@ -200,8 +220,8 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 		}
 		dst = append(dst, id)
 		if s.copies == 0 {
-			if newest == 0 || int32(s.order-f.frame(newest).order) > 0 {
-				newest = id
+			if newest == nil || int32(s.order-newest.order) > 0 {
+				newest = s
 			}
 		} else {
 			once = false
@@ -221,16 +241,17 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 		}
 	}
 	if len(dst) == begin {
+		f.sample = 0 // of a frame that is not acknowledged
 		return dst, true
 	}
-	if !a.HasEcho && once && f.lost.n == 0 && newest != 0 {
-		f.sample = max(now.Sub(f.frame(newest).first), 1)
+	if !a.HasEcho && once && f.lost.n == 0 && newest != nil {
+		f.sample = max(now.Sub(newest.first), 1)
 	}
 	if f.sample > 0 {
 		f.rtt.Sample(now, f.sample)
 	}
-	f.probing, f.timeouts, f.heard, f.progress = 0, 0, now, now
-	f.advance()
+	f.probing, f.timeouts, f.heard = 0, 0, now
+	f.advance(now)
 	return dst, true
 }
 
@@ -239,7 +260,7 @@ func (f *Flight) Measured() (d time.Duration, ok bool) { return f.sample, f.samp
 
 // used reports whether an id was used in this session, or is the epoch before the first one.
 func (f *Flight) used(id uint32) bool {
-	return int32(f.next-id) > 0 && (int32(id-f.cfg.Epoch) >= 0 || f.next-f.cfg.Epoch > math.MaxInt32)
+	return int32(f.next-id) > 0 && (f.all || int32(id-f.cfg.Epoch) >= 0)
 }
 
 // echo learns from the frame that arrived last at the peer: which copy it was, and when.
@@ -264,10 +285,13 @@ func (f *Flight) echo(now Instant, e *Echo) {
 		if waits && int32(s.order-f.reached) > 0 {
 			f.reached = s.order
 		}
-		if measured && (waits || s.copies > 0) {
+		if measured && waits { // else the network may have held it back for long
 			f.sample = max(arrived.Sub(s.last), 1)
 		}
-		if e.Again && s.copies > 0 && !s.probe {
+		if !e.Again {
+			s.judged = true // the network doubles what arrives again
+		} else if s.copies > 0 && !s.probe && !s.judged {
+			s.judged = true
 			// An earlier copy had arrived as well, or the acknowledgement of it is lost: RFC 8985 section 6.2 has a quarter of a round trip for
 			// that.
 			f.reorders(min(f.late+f.rtt.Min(now)/4, f.rtt.smoothed))
@@ -278,11 +302,24 @@ func (f *Flight) echo(now Instant, e *Echo) {
 		if waits {
 			f.sample = max(age, 1)
 		}
-		if !s.probe {
-			late := age - f.rtt.recent()
-			f.reorders(late + late/4)
+		if !s.probe && !s.tardy {
+			f.cameLate(age)
+		}
+		s.tardy, s.judged = true, true
+	}
+}
+
+// cameLate notes that a frame took that long which had been taken for lost. That one is later than a timeout may come from a network that holds back
+// now and then, so that frames would wait that long for nothing: it counts if another one came so soon before.
+func (f *Flight) cameLate(age time.Duration) {
+	late := age - f.rtt.recent()
+	if late > f.timeout() {
+		alone := f.held == 0
+		if f.held = heldKeeps; alone {
+			return
 		}
 	}
+	f.reorders(late + late/4)
 }
 
 // reorders notes that a frame was sent again, and took only so much longer than others.
@@ -311,29 +348,43 @@ func (f *Flight) settle(now Instant, s *flightFrame) {
 	}
 	if s.state == slotSent {
 		f.remove(&f.wire, s.id)
-		f.bytes -= int(s.bytes)
-		f.ctl.OnAcked(now, int(s.bytes), rtt)
-	} else { // the controller knows it as lost
+		f.left(now, s, rtt)
+	} else { // the controller knows it as lost, unless it is untaken
 		f.remove(&f.lost, s.id)
-		if s.copies == 0 {
+		switch {
+		case s.untaken:
+			f.left(now, s, rtt)
+		case s.copies == 0:
 			// It was taken for lost and has not been sent again: it only came late.
-			late := now.Sub(s.first) - f.rtt.recent()
-			f.reorders(late + late/4)
+			f.cameLate(now.Sub(s.first))
 		}
 	}
 	s.state = slotFree
 	if s.copies > 0 {
+		if f.answered == nil {
+			f.answered = make([]flightFrame, answersKept)
+		}
 		f.answered[f.answers%answersKept] = *s
 		f.answers++
 	}
 }
 
-func (f *Flight) advance() {
+// left notes that a frame arrived that was on the wire.
+func (f *Flight) left(now Instant, s *flightFrame, rtt time.Duration) {
+	f.bytes -= int(s.bytes)
+	f.ctl.OnAcked(now, int(s.bytes), rtt)
+}
+
+func (f *Flight) advance(now Instant) {
+	before := f.oldest
 	if f.InFlight() == 0 {
 		f.oldest = f.next
 	}
 	for f.oldest != f.next && f.frame(f.oldest).state == slotFree {
 		f.oldest++
+	}
+	if f.oldest != before {
+		f.progress = now
 	}
 }
 

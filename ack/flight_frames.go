@@ -17,7 +17,7 @@ func (f *Flight) frame(id uint32) *flightFrame {
 func (f *Flight) Capacity() int { return len(f.frames) }
 
 // Shrink gives the memory for frames back. Nothing may be in flight.
-func (f *Flight) Shrink() { f.frames = nil }
+func (f *Flight) Shrink() { f.frames, f.answered = nil, nil }
 
 // grow is called for each id that finds no place, so that one step is enough.
 func (f *Flight) grow() {

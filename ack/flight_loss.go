@@ -14,7 +14,11 @@ func (f *Flight) findLost(now, heard Instant) {
 		f.lose(now, s, false)
 		some = true
 	}
-	if !some || f.late == 0 {
+	if !some {
+		return
+	}
+	f.held = max(f.held-1, 0)
+	if f.late == 0 {
 		return
 	}
 	if f.losses++; f.losses == reorderKeeps {
@@ -32,7 +36,7 @@ func (f *Flight) overdue() time.Duration {
 func (f *Flight) lose(now Instant, s *flightFrame, timeout bool) {
 	f.remove(&f.wire, s.id)
 	f.bytes -= int(s.bytes)
-	s.state, s.probe = slotLost, timeout
+	s.state, s.probe, s.untaken = slotLost, timeout, false
 	f.push(&f.lost, s.id)
 	f.ctl.OnLost(now, int(s.bytes), timeout)
 }
@@ -48,7 +52,7 @@ func (f *Flight) Expire(now, heard Instant) Expiry {
 		f.progress = max(f.progress, heard.Add(-f.cfg.GiveUp/2))
 	}
 	f.looked = heard
-	if heard.Sub(f.progress) >= f.cfg.GiveUp {
+	if heard >= f.deadAt() {
 		return Dead
 	}
 	f.findLost(now, heard)
@@ -62,6 +66,13 @@ func (f *Flight) Expire(now, heard Instant) Expiry {
 	f.probed = heard
 	f.ctl.EndBatch(now)
 	return Probe
+}
+
+// deadAt returns when the peer counts as dead, if it acknowledges nothing until then. A peer that acknowledges other frames than
+// the oldest is there: all copies of that one may have been lost. One that never gets a frame, or refuses it for ever, is
+// not hidden by them.
+func (f *Flight) deadAt() Instant {
+	return max(f.progress, min(f.heard, f.progress.Add(f.cfg.GiveUp))).Add(f.cfg.GiveUp)
 }
 
 // timedOut declares the oldest frame lost, for which the peer may wait, and the newest, whose arrival tells of all
@@ -118,7 +129,7 @@ func (f *Flight) Deadline() (t Instant, armed bool) {
 		return 0, false
 	}
 	// It is called now and then in any case: the time between two calls tells whether this process stood still.
-	t = min(f.progress.Add(f.cfg.GiveUp), f.looked.Add(f.cfg.GiveUp/4))
+	t = min(f.deadAt(), f.looked.Add(f.cfg.GiveUp/4))
 	if f.wire.n > 0 {
 		t = min(t, f.timeoutAt())
 		if s := f.frame(f.wire.head); int32(f.reached-s.order) > 0 {

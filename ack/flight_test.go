@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // flightWorld is a sender of one session, a network, and a receiver, in virtual time.
@@ -20,11 +21,13 @@ type flightWorld struct {
 	events events
 	n      int
 
-	delay   func() time.Duration // of one frame; below 0: it is lost
-	ackLost func() bool
-	batch   time.Duration // how long the receiver collects what it acknowledges
-	pace    time.Duration // between new frames
-	paced   Instant
+	delay func() time.Duration // of one frame; below 0: it is lost
+	// ackDelay is that of an acknowledgement; nil: delay is.
+	ackDelay func() time.Duration
+	ackLost  func() bool
+	batch    time.Duration // how long the receiver collects what it acknowledges
+	pace     time.Duration // between new frames
+	paced    Instant
 
 	arrived map[uint32]int // how often each frame was applied
 	done    map[uint32]bool
@@ -98,7 +101,11 @@ func (w *flightWorld) acknowledge() {
 	if w.ackLost() {
 		return
 	}
-	if d := w.delay(); d >= 0 {
+	delay := w.delay
+	if w.ackDelay != nil {
+		delay = w.ackDelay
+	}
+	if d := delay(); d >= 0 {
 		w.after(d, func() {
 			ids, ok := w.f.AppendAcked(nil, w.now, &a)
 			if !ok {
@@ -160,6 +167,7 @@ func TestFlightDelivers(t *testing.T) {
 			for _, jitter := range []time.Duration{0, 100 * time.Microsecond, 5 * time.Millisecond} {
 				seed := rand.Uint64()
 				w := newFlightWorld(t, seed, epoch, 100)
+				w.f.cfg.GiveUp = time.Minute // where 40 % are lost, both ways, 10 s pass without an acknowledgement now and then
 				w.delay = func() time.Duration {
 					if w.r.Float64() < loss {
 						return -1
@@ -338,6 +346,41 @@ func TestFlightGivesUp(t *testing.T) {
 	}
 }
 
+// TestFlightFrameThatNeverArrives checks that a peer is dead to which one frame never arrives, as it is too long for the path, although
+// it acknowledges all that follows: after twice the time to give up, and not while the oldest frame changes.
+func TestFlightFrameThatNeverArrives(t *testing.T) {
+	for _, arrives := range []Instant{0, Instant(15 * time.Second)} {
+		w := newFlightWorld(t, 1, 0, 1000)
+		w.f.Track(0, 1000)
+		dead := Instant(0)
+		for now := Instant(0); dead == 0 && now < Instant(time.Minute); now = now.Add(500 * time.Millisecond) {
+			id := w.f.Track(now, 100)
+			a := Acknowledgement{UpTo: w.f.Oldest() - 1, Ranges: []frame.Range{{First: id, Count: 1}}}
+			if arrives > 0 && now >= arrives {
+				a = Acknowledgement{UpTo: 1}
+				arrives = 0
+			}
+			if _, ok := w.f.AppendAcked(nil, now, &a); !ok {
+				t.Fatalf("%+v is refused", a)
+			}
+			w.f.EndBatch(now)
+			if w.f.Expire(now, now) == Dead {
+				dead = now
+			}
+			for id, ok := w.f.NextLost(now); ok; id, ok = w.f.NextLost(now) {
+				w.f.Resend(now, id)
+			}
+		}
+		want := Instant(20 * time.Second)
+		if w.f.Oldest() > 1 {
+			want = Instant(35 * time.Second)
+		}
+		if dead != want {
+			t.Errorf("dead at %v, want %v, and the oldest frame is %d", time.Duration(dead), time.Duration(want), w.f.Oldest())
+		}
+	}
+}
+
 // check compares what f counts with its frames.
 func (w *flightWorld) check() {
 	w.t.Helper()
@@ -366,13 +409,22 @@ func FuzzFlight(f *testing.F) {
 	f.Add(uint32(0xFFFFFFFE), []byte{0, 0, 0, 0, 1, 1, 2, 1, 3, 3, 2, 0, 1, 255})
 	f.Fuzz(func(t *testing.T, epoch uint32, steps []byte) {
 		w := newFlightWorld(t, 1, epoch, 64)
+		waits := map[uint32]bool{}
+		oldest := func() uint32 {
+			for id := w.f.Next() - 64; id != w.f.Next(); id++ {
+				if waits[id] {
+					return id
+				}
+			}
+			return w.f.Next()
+		}
 		at := func(i int) uint32 { return uint32(steps[i%len(steps)]) }
 		for i := 0; i < len(steps) && i < 300; i++ {
 			w.now = w.now.Add(time.Duration(at(i+1)) * time.Millisecond)
 			switch at(i) % 4 {
 			case 0:
 				if w.f.Limit(w.now, 100) == Open {
-					w.f.Track(w.now, int(at(i+1)))
+					waits[w.f.Track(w.now, int(at(i+1)))] = true
 				}
 			case 1:
 				if w.f.Expire(w.now, w.now) == Dead {
@@ -392,7 +444,16 @@ func FuzzFlight(f *testing.F) {
 				if !ok && len(ids) > 0 || w.f.InFlight() != before-len(ids) {
 					t.Fatalf("%+v: %v, %v, %d in flight of %d", a, ids, ok, w.f.InFlight(), before)
 				}
+				for _, id := range ids {
+					if !waits[id] {
+						t.Fatalf("%+v acknowledges %#x", a, id)
+					}
+					delete(waits, id)
+				}
 				w.f.EndBatch(w.now)
+			}
+			if got, want := w.f.Oldest(), oldest(); got != want || w.f.InFlight() != len(waits) {
+				t.Fatalf("the oldest is %#x, want %#x; %d in flight, want %d", got, want, w.f.InFlight(), len(waits))
 			}
 			w.check()
 		}
@@ -422,7 +483,7 @@ func TestFlightNeedsNoMemory(t *testing.T) {
 		ids, _ = w.f.AppendAcked(ids[:0], w.now, &Acknowledgement{UpTo: first + 63})
 	}
 	cycle()
-	if n := testing.AllocsPerRun(100, cycle); n != 0 || w.f.InFlight() != 0 {
+	if n := fixture.Allocations(100, cycle); n != 0 || w.f.InFlight() != 0 {
 		t.Errorf("%v allocations, %d in flight", n, w.f.InFlight())
 	}
 }
@@ -437,6 +498,32 @@ func BenchmarkFlight(b *testing.B) {
 		if id := f.Track(now, 1400); id%44 == 0 {
 			ids, _ = f.AppendAcked(ids[:0], now, &Acknowledgement{UpTo: id, Echo: Echo{ID: id}, HasEcho: true})
 			f.EndBatch(now)
+		}
+	}
+}
+
+// TestAcknowledgedBehindAllIDs checks that acknowledgements count in a session that has used all ids and begins with the first ones again, those
+// of ids before its epoch included.
+func TestAcknowledgedBehindAllIDs(t *testing.T) {
+	const epoch = 1000
+	var f Flight
+	f.Init(0, FlightConfig{Epoch: epoch, Window: 64, MinRTO: flightRTO, MaxRTO: time.Second, GiveUp: 10 * time.Second}, &FixedWindow{})
+	for _, next := range []uint32{epoch + 1, epoch + 1<<30, epoch + 1<<31 + 1, epoch - 5} {
+		f.next, f.oldest = next, next // all between was sent and acknowledged
+		for range 10 {
+			f.Track(0, 100)
+		}
+		for i := range uint32(9) {
+			a := Acknowledgement{UpTo: next + i, HasEcho: true, Echo: Echo{ID: next + i}, Ranges: []frame.Range{{First: next + i + 2, Count: 1}}}
+			if i == 8 {
+				a.Ranges = nil
+			}
+			if _, ok := f.AppendAcked(nil, 1, &a); !ok || int32(f.Oldest()-a.UpTo) <= 0 {
+				t.Errorf("after %d frames, the acknowledgement of frame %d is not believed", next-epoch-1, i)
+			}
+		}
+		if _, ok := f.AppendAcked(nil, 1, &Acknowledgement{UpTo: f.Next()}); ok {
+			t.Errorf("after %d frames, an acknowledgement is believed of one that never left", next-epoch-1)
 		}
 	}
 }

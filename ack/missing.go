@@ -16,7 +16,7 @@ func (r *Receiver) Missing(first, last frame.Seq) (q frame.Seq, ok bool) {
 		return first, true
 	}
 	end := last.Add(1)
-	if newest := r.newest.Seq(); newest.Before(last) {
+	if newest := r.newest; newest.Before(last) {
 		end = newest.Add(1) // what lies behind it in the bitmaps is older
 	}
 	size := min(64, r.cfg.History)

@@ -38,9 +38,6 @@ type ReceiverConfig struct {
 	// History is how many ids back duplicates are known: a power of two, at
 	// most MaxHistory.
 	History int
-	// Tagged is how many ids back the tags of frames are known, a power of two.
-	// 0: all of the history.
-	Tagged int
 	// Ahead is how many ids after the newest one a frame may have by itself. What is
 	// further away needs a second witness: the ids of a peer go that far unseen
 	// only if very much was lost, and one forged frame would make all old that
@@ -63,8 +60,8 @@ type Receiver struct {
 	cfg    ReceiverConfig
 	got    bits     // ids that came with messages
 	alone  bits     // ids that came without, at some time
-	tags   []uint16 // by id modulo Tagged; like the others made at the first frame
-	newest Wide
+	tags   []uint16 // by id modulo History; like the others made at the first frame
+	newest frame.Seq
 	next   frame.Seq // the id that follows if nothing was lost
 	active bool
 	far    frame.Seq // seen last of those too far ahead, since newest moved
@@ -80,28 +77,19 @@ func (r *Receiver) Init(cfg ReceiverConfig) {
 	if cfg.History <= 0 || cfg.History > MaxHistory || cfg.History&(cfg.History-1) != 0 {
 		panic("BUG: duplicate history is not a power of two up to 16384")
 	}
-	if cfg.Tagged == 0 {
-		cfg.Tagged = cfg.History
-	}
 	*r = Receiver{cfg: cfg}
 }
 
 // Reset forgets everything that was received.
-func (r *Receiver) Reset() { r.ResetAt(0) }
-
-// ResetAt is Reset for a peer whose ids go on near one that it told in 32 bits.
-func (r *Receiver) ResetAt(w Wide) {
+func (r *Receiver) Reset() {
 	clear(r.got)
 	clear(r.alone)
-	*r = Receiver{cfg: r.cfg, got: r.got, alone: r.alone, tags: r.tags, due: r.due[:0], again: r.again[:0], newest: w}
+	*r = Receiver{cfg: r.cfg, got: r.got, alone: r.alone, tags: r.tags, due: r.due[:0], again: r.again[:0]}
 }
-
-// Wide returns the id of a frame in 32 bits, as far as it can be known.
-func (r *Receiver) Wide(s frame.Seq) Wide { return r.newest.Near(s) }
 
 // known reports whether s lies in the history.
 func (r *Receiver) known(s frame.Seq) bool {
-	d := s.Diff(r.newest.Seq())
+	d := s.Diff(r.newest)
 	return r.active && d <= 0 && d > -r.cfg.History
 }
 
@@ -112,7 +100,7 @@ func (r *Receiver) Check(s frame.Seq) Verdict {
 	if !r.active {
 		return New
 	}
-	d := s.Diff(r.newest.Seq())
+	d := s.Diff(r.newest)
 	switch {
 	case d > 0:
 		if r.tooFar(s, d) {
@@ -144,28 +132,15 @@ func (r *Receiver) Sight(s frame.Seq) { r.far, r.isFar = s, true }
 
 // Carried reports whether s was received in a frame with that tag.
 func (r *Receiver) Carried(s frame.Seq, tag uint16) bool {
-	return r.received(s) && r.Tagged(s) && r.tags[int(s)&(r.cfg.Tagged-1)] == tag
+	return r.received(s) && r.tags[int(s)&(r.cfg.History-1)] == tag
 }
 
-// Tagged reports whether the tag of s would be known.
-func (r *Receiver) Tagged(s frame.Seq) bool { return s.Diff(r.newest.Seq()) > -r.cfg.Tagged }
-
-// Accept marks s as received, after the messages of its frame were placed
-// (DGRDMA-036). An owner that knows a frame to be new although Check says
-// otherwise may accept it too: the ids then wrapped unseen, behind frames that
-// carried no message, and the history starts again from here.
+// Accept marks s, which Check says to be new, as received, after the messages of its frame were placed
+// (DGRDMA-036).
 func (r *Receiver) Accept(s frame.Seq, tag uint16) {
-	if r.active && s.Diff(r.newest.Seq()) <= 0 && r.Check(s) != New {
-		clear(r.got)
-		clear(r.alone)
-		r.active = false
-		r.newest += 1 + Wide(s-r.newest.Seq()-1)
-	}
-	r.move(r.newest.Near(s))
+	r.move(s)
 	r.got.add(s, r.cfg.History)
-	if r.Tagged(s) {
-		r.tags[int(s)&(r.cfg.Tagged-1)] = tag
-	}
+	r.tags[int(s)&(r.cfg.History-1)] = tag
 	if s.Diff(r.next) > 0 {
 		r.gap = true
 	}
@@ -181,14 +156,14 @@ func (r *Receiver) AcceptRun(tags []uint16) {
 	if n == 0 {
 		return
 	}
-	first := r.newest.Seq().Add(1)
-	r.newest, r.isFar = r.newest+Wide(n), false
+	first := r.newest.Add(1)
+	r.newest, r.isFar = r.newest.Add(n), false
 	r.alone.removeRun(first, n, r.cfg.History)
 	r.got.addRun(first, n, r.cfg.History)
 	for i, tag := range tags {
-		r.tags[(int(first)+i)&(r.cfg.Tagged-1)] = tag
+		r.tags[(int(first)+i)&(r.cfg.History-1)] = tag
 	}
-	r.next = r.newest.Seq().Add(1)
+	r.next = r.newest.Add(1)
 	r.fresh += n
 	for s := first; n > 0; {
 		k := min(n, MaxRun, 1<<16-int(s)) // behind the last id joins may see another run
@@ -205,42 +180,41 @@ func (r *Receiver) AcceptRun(tags []uint16) {
 // AckOnly takes notice of a frame without messages: its id is no gap. It is
 // never acknowledged (DGRDMA-024, quirk F14), and a later frame with messages
 // under the same id is new.
-func (r *Receiver) AckOnly(w Wide) {
-	const half = 1 << 15 // from there on the next ids would be taken for those of another wrap
-	switch d := w.Diff(r.newest); {
-	case (r.active || d >= half) && r.tooFar(w.Seq(), d):
-		r.Sight(w.Seq())
+func (r *Receiver) AckOnly(s frame.Seq) {
+	switch d := s.Diff(r.newest); {
+	case r.active && r.tooFar(s, d):
+		r.Sight(s)
 	case d > 0 && r.active:
-		r.move(w)
-		r.alone.add(w.Seq(), r.cfg.History)
-		r.follow(w.Seq())
+		r.move(s)
+		r.alone.add(s, r.cfg.History)
+		r.follow(s)
 	case d > 0:
-		r.newest, r.isFar = w, false
+		r.newest = s
 	case r.active && d > -r.cfg.History:
-		r.alone.add(w.Seq(), r.cfg.History) // it was overtaken
+		r.alone.add(s, r.cfg.History) // it was overtaken
 	}
 }
 
-// move makes w the newest id if it is newer.
-func (r *Receiver) move(w Wide) {
+// move makes s the newest id if it is newer.
+func (r *Receiver) move(s frame.Seq) {
 	if !r.active {
 		if r.tags == nil {
-			r.got, r.alone, r.tags = newBits(r.cfg.History), newBits(r.cfg.History), make([]uint16, r.cfg.Tagged)
+			r.got, r.alone, r.tags = newBits(r.cfg.History), newBits(r.cfg.History), make([]uint16, r.cfg.History)
 		}
 		r.active = true
-		r.newest, r.next, r.isFar = w, w.Seq(), false
+		r.newest, r.next = s, s
 	}
-	switch d := w.Diff(r.newest); {
+	switch d := s.Diff(r.newest); {
 	case d <= 0:
 		return
 	case d == 1: // mostly
-		r.got.remove(w.Seq(), r.cfg.History)
-		r.alone.remove(w.Seq(), r.cfg.History)
+		r.got.remove(s, r.cfg.History)
+		r.alone.remove(s, r.cfg.History)
 	default:
-		r.got.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
-		r.alone.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
+		r.got.removeRun(r.newest.Add(1), d, r.cfg.History)
+		r.alone.removeRun(r.newest.Add(1), d, r.cfg.History)
 	}
-	r.newest, r.isFar = w, false
+	r.newest, r.isFar = s, false
 }
 
 func (r *Receiver) follow(s frame.Seq) {
@@ -264,7 +238,7 @@ func (r *Receiver) note(runs *[]Range, s frame.Seq) {
 }
 
 // Newest returns the newest id received, or before that, where the ids go on.
-func (r *Receiver) Newest() Wide { return r.newest }
+func (r *Receiver) Newest() frame.Seq { return r.newest }
 
 // Due reports how many frames were accepted since what is due was last taken, and
 // whether something asks for an acknowledgement at once: a gap or a duplicate.
@@ -281,7 +255,7 @@ func (r *Receiver) extend(d Range) Range {
 	if !r.cfg.Repeat || !r.known(d.Start) {
 		return d
 	}
-	behind, before := r.newest.Seq().Diff(d.Start)+1, r.cfg.History-1+d.Start.Diff(r.newest.Seq())
+	behind, before := r.newest.Diff(d.Start)+1, r.cfg.History-1+d.Start.Diff(r.newest)
 	if r.cfg.SplitAtWrap {
 		behind, before = min(behind, 1<<16-int(d.Start)), min(before, int(d.Start))
 	}

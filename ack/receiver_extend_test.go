@@ -25,8 +25,8 @@ func TestReceiverExtendsRuns(t *testing.T) {
 			}
 		}
 		for range 20 {
-			d := Range{r.Newest().Seq().Add(-rnd.IntN(min(cfg.History, 700))), uint8(1 + rnd.IntN(MaxRun))}
-			d.Count = uint8(min(int(d.Count), r.Newest().Seq().Diff(d.Start)+1))
+			d := Range{r.Newest().Add(-rnd.IntN(min(cfg.History, 700))), uint8(1 + rnd.IntN(MaxRun))}
+			d.Count = uint8(min(int(d.Count), r.Newest().Diff(d.Start)+1))
 			if cfg.SplitAtWrap {
 				d.Count = uint8(min(int(d.Count), 1<<16-int(d.Start)))
 			}

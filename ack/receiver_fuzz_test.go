@@ -58,11 +58,6 @@ func (m *receiverModel) check(q frame.Seq) (int64, Verdict) {
 	}
 	tag, known := m.tags[p]
 	known = known && p > m.newest-int64(m.cfg.History)
-	if m.active && p <= m.newest-int64(m.r.cfg.Tagged) {
-		if known = false; m.r.Tagged(q) {
-			m.t.Fatalf("the tag of id %d, %d behind, is said to be known", q, m.newest-p)
-		}
-	}
 	if m.r.Carried(q, m.nextTag) {
 		m.t.Fatalf("id %d was carried with a tag that no frame had", q)
 	}
@@ -72,27 +67,27 @@ func (m *receiverModel) check(q frame.Seq) (int64, Verdict) {
 	return p, want
 }
 
-func (m *receiverModel) receive(q frame.Seq, knownNew bool) {
+func (m *receiverModel) receive(q frame.Seq) {
 	p, v := m.check(q)
-	if v == Far && !knownNew {
+	if v == Far {
 		m.r.Sight(q)
 		m.far, m.isFar = q, true
 		m.check(q)
 		return
 	}
-	if v != New && !knownNew {
+	if v != New {
 		m.r.Again(q)
 		m.urgent = true
 		m.due[q] = true
 		return
 	}
 	m.r.Accept(q, m.nextTag)
-	if v == Duplicate || v == Old || !m.active {
+	if !m.active {
 		m.tags = make(map[int64]uint16)
 	} else if p > m.newest+1 {
 		m.urgent = true
 	}
-	if v == Duplicate || v == Old || !m.active || p > m.newest {
+	if !m.active || p > m.newest {
 		m.active, m.newest, m.isFar = true, p, false
 	}
 	m.tags[p] = m.nextTag
@@ -109,7 +104,7 @@ func (m *receiverModel) receive(q frame.Seq, knownNew bool) {
 
 func (m *receiverModel) ackOnly(q frame.Seq) {
 	p, v := m.check(q)
-	m.r.AckOnly(m.r.Wide(q))
+	m.r.AckOnly(q)
 	switch {
 	case v == Far:
 		m.far, m.isFar = q, true
@@ -156,7 +151,7 @@ func (m *receiverModel) takeDue() {
 }
 
 func (m *receiverModel) verifyNewest() {
-	if s := m.r.Newest().Seq(); m.active && s != frame.Seq(m.newest) {
+	if s := m.r.Newest(); m.active && s != frame.Seq(m.newest) {
 		m.t.Fatalf("newest id %d, want %d", s, frame.Seq(m.newest))
 	}
 }
@@ -170,9 +165,7 @@ func runReceiver(t testing.TB, b []byte) {
 		History:     []int{1, 2, 16, 256, 1024, MaxHistory}[kind%6],
 		Repeat:      kind&8 != 0,
 		SplitAtWrap: kind&16 != 0,
-		Tagged:      []int{0, 0, 1, 16}[kind>>6],
 	}}
-	m.cfg.Tagged = min(m.cfg.Tagged, m.cfg.History)
 	if kind&32 != 0 {
 		m.cfg.Ahead = max(1, m.cfg.History/2)
 	}
@@ -191,22 +184,22 @@ func runReceiver(t testing.TB, b []byte) {
 		case 0, 1, 2: // in order
 			for range arg + 1 {
 				newest++
-				m.receive(newest, false)
+				m.receive(newest)
 			}
 		case 3: // with a gap
-			m.receive(newest.Add(arg+2), false)
+			m.receive(newest.Add(arg + 2))
 		case 4: // late, or a duplicate
-			m.receive(newest.Add(-arg), false)
+			m.receive(newest.Add(-arg))
 		case 5:
-			m.receive(newest.Add(-s.byte()*(arg+1)), false)
+			m.receive(newest.Add(-s.byte() * (arg + 1)))
 		case 6: // about the end of the history
-			m.receive(newest.Add(-m.cfg.History+8-arg), false)
+			m.receive(newest.Add(-m.cfg.History + 8 - arg))
 		case 7: // about half the id space away
-			m.receive(newest.Add(1<<15+8-arg), false)
+			m.receive(newest.Add(1<<15 + 8 - arg))
 		case 8:
-			m.receive(frame.Seq(s.uint16()), arg > 12)
+			m.receive(frame.Seq(s.uint16()))
 		case 9:
-			m.receive(newest.Add(s.byte()*(arg+1)), false)
+			m.receive(newest.Add(s.byte() * (arg + 1)))
 		case 10:
 			m.ackOnly(newest.Add(8 - arg))
 		case 11: // about as far as it may move the window
@@ -215,9 +208,7 @@ func runReceiver(t testing.TB, b []byte) {
 			m.ackOnly(frame.Seq(s.uint16()))
 		case 13:
 			m.takeDue()
-		case 14:
-			m.receive(newest.Add(-arg), true)
-		case 15:
+		case 14, 15:
 			switch {
 			case arg == 0:
 				m.r.Reset()
@@ -228,7 +219,7 @@ func runReceiver(t testing.TB, b []byte) {
 				clear(m.due)
 			default: // in reverse
 				for i := range arg {
-					m.receive(newest.Add(arg-i), false)
+					m.receive(newest.Add(arg - i))
 				}
 			}
 		}

@@ -15,7 +15,7 @@ type RTT struct {
 }
 
 // Sample takes one measurement, from a frame that was sent once (Karn's rule), or where there
-// is none, see Sender.bound, from the last copy of one.
+// is none, see Sender.boundCumulative, from the last copy of one.
 func (r *RTT) Sample(now Instant, d time.Duration) {
 	d = max(d, time.Nanosecond)
 	r.latest = d

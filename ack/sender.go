@@ -44,12 +44,6 @@ const (
 	// wrapsFast is below which time for a quarter of the ids an acknowledgement
 	// can be confused with one for the same id a wrap before.
 	wrapsFast = time.Second / 4
-	// mostRaised is how often in a row the path may have become longer, without a measure.
-	// Arbitrary: it does so once.
-	mostRaised = 3
-	// mostUsual is how often in a row that a copy took as long as round trips do is no news.
-	// Arbitrary.
-	mostUsual = 3
 	// mostUnmeasured is how many ranges in a row a peer with cumulative acknowledgements may leave
 	// without a measure before it is waited for as long as they took. That doubles as long as it
 	// is in vain, mostVain times at most. Chosen: with more, more copies leave for nothing when a
@@ -67,7 +61,6 @@ type SenderConfig struct {
 	MaxRTO     time.Duration // most time between tries
 	MaxBetween time.Duration // most time between tries, or with OneRun while round trips are shorter; 0: MaxRTO
 	AckDelay   time.Duration // how long the peer may hold back an acknowledgement
-	AckEvery   int           // of how many frames it holds none back; 0: of any number it may
 	GiveUp     time.Duration // nothing acknowledged for this long, or the oldest frame not for twice as long: the peer is dead
 	Cumulative bool          // AckStart acknowledges everything before it (quirk F2)
 	OneRun     bool          // it queues what it acknowledges, copies too, and one frame takes one run of that along (quirk D1-19)
@@ -80,50 +73,43 @@ type SenderConfig struct {
 
 // Sender keeps the ids of one peer's frames: which are in flight, acknowledged
 // or lost, and when something must happen. It lives under the connection's lock.
+//
+// Such a peer does not tell which copy of a frame it acknowledges. So what was sent again is no measure (Karn's rule),
+// and the timeout that was doubled for it stays until there is one.
 type Sender struct {
-	cfg      SenderConfig
-	ctl      Controller
-	rtt      RTT
-	patience patience
-	slots    []slot // by id modulo a power of two; grows up to Span
-	next     frame.Seq
-	wide     Wide      // next, in 32 bits
-	una      frame.Seq // oldest unacknowledged id, or next
-	sent     slotList
-	lost     slotList
-	flight   int // bytes in sent
-	order    uint32
-	reached  uint32 // highest order known to have arrived
-	resent   uint32 // order of the last frame that was sent again
-	reorder  uint32
-	losses   int // how often frames were lost since one of them was late, or reorder changed
+	cfg     SenderConfig
+	ctl     Controller
+	rtt     RTT
+	slots   []slot // by id modulo a power of two; grows up to Span
+	next    frame.Seq
+	wide    Wide      // next, in 32 bits
+	una     frame.Seq // oldest unacknowledged id, or next
+	sent    slotList
+	lost    slotList
+	flight  int // bytes in sent
+	order   uint32
+	reached uint32 // highest order known to have arrived
+	resent  uint32 // order of the last frame that was sent again
+	copied  uint32 // highest order of copies that were acknowledged since the last timeout and since a frame that was sent once was; 0: none
+	sure    bool   // of a peer with cumulative acknowledgements: one of those seems to have arrived
+	reorder uint32
+	losses  int // how often frames were lost since one of them was late, or reorder changed
 
-	// Of the batch of acknowledgements being applied; 0: none.
-	copied  uint32 // latest order of a frame that was sent again
-	doubted uint32 // of those whose second copy may be meant
-	vague   bool   // none of those tells which copy of it arrived
-	once    bool   // it acknowledges frames that were sent once
-	waited  bool   // it is the first one after a timeout
-
-	hinted uint32 // latest order of a copy that left it open whether it arrived; 0: none
-
-	fresh   time.Duration // the sample of the range being applied
-	freshOf uint32        // order of the frame that it is of
+	fresh time.Duration // the sample of the range being applied
 	// Of the frames in it that were sent again, the least time since they were, and since they
 	// were sent first.
 	copyAge, firstAge time.Duration
 	allLate           bool // it acknowledges nothing but what was sent again, and late
 
-	progress Instant       // when una last moved, or the first frame went out
-	heard    Instant       // when a frame was last acknowledged
-	probed   Instant       // when the last timeout was acted on
-	timeouts uint          // in a row, since something was acknowledged
-	atMost   time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
-	raised   uint8         // how often that was raised
-	usual    uint8         // how often in a row a copy took as long as round trips do
-	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
+	progress Instant // when una last moved, or the first frame went out
+	heard    Instant // when a frame was last acknowledged
+	probed   Instant // when the last timeout was acted on
+	timeouts uint    // in a row, since something was acknowledged
+	doubled  uint    // how often the timeout stays doubled until there is a measure
+	probing  int     // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	// Of a peer with cumulative acknowledgements.
+	atMost     time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
 	unmeasured uint16        // ranges without a measure since the last one, or since atMost was set
 	least      time.Duration // how long ago the first copies in those were sent, at least
 	waits      uint32        // order from which on frames left when atMost was set
@@ -142,7 +128,7 @@ func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 	*s = Sender{
 		cfg: cfg, ctl: ctl, slots: s.slots, wide: cfg.First, next: cfg.First.Seq(), una: cfg.First.Seq(),
 		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2,
-		quartered: math.MaxInt64, looked: now, vague: true,
+		quartered: math.MaxInt64, looked: now,
 	}
 	s.initTable()
 }

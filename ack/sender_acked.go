@@ -33,11 +33,11 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 			dst = append(dst, q)
 		}
 	}
-	if s.fresh > 0 && s.copied != 0 && int32(s.freshOf-s.copied) < 0 {
-		s.fresh = 0 // an acknowledgement before this one may have been lost
-	}
-	if s.fresh == 0 && s.copyAge != unknownAge {
-		s.bound(now)
+	switch copies := s.copyAge != unknownAge; {
+	case copies && !s.cfg.Cumulative:
+		s.fresh = 0 // it may have waited for them: an acknowledgement before this one may have been lost
+	case copies && s.fresh == 0:
+		s.boundCumulative(now)
 	}
 	if s.fresh > 0 {
 		s.measured(now)
@@ -65,36 +65,24 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			return false
 		}
 		latest := s.arrived(sl.order)
-		s.once, s.allLate = true, false
+		s.allLate = false
+		s.copied, s.sure = 0, false // the copies that were acknowledged before may have been the first ones
 		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
 			break // it may have waited there for a frame that was sent again
 		}
 		rtt = age
-		switch {
-		case latest:
+		if latest {
 			// Only the latest frame is a measure: older ones may be acknowledged
 			// late because an acknowledgement was lost.
-			s.fresh, s.freshOf = max(age, 1), sl.order
-		case s.patience.holds(q):
-			s.patience.arrived(age - s.rtt.recent())
-		case age >= s.rtt.overdue():
-			s.patience.notes(age - s.rtt.recent())
+			s.fresh = max(age, 1)
 		}
 	case sl.state == slotLost || age < minimum/2:
 		// The first copy had only been slow: give reordering more room.
 		s.reorder, s.losses = min(2*s.reorder, maxReorder), 0
-		if s.waited && sl.state == slotSent {
-			s.doubt(sl) // or the path became faster since it was measured
-		}
-	case takes(minimum, age):
-		// Which copy this acknowledges is unknown. Cumulative acknowledgements tell nothing of
-		// what came behind it either, unless the last took as long as round trips do, and left
-		// when the first could not come any more: when the path has become longer, all of it
-		// would seem lost. A peer that queues its acknowledgements names the first copy when its
-		// turn comes, be it seconds later, and what left between the two is further back in the queue.
-		// To take that for lost doubles the queue, and so on: all becomes copies (observation V11).
-		sl.vague = sl.vague || s.cfg.OneRun || s.cfg.Cumulative && !(s.rtt.usual(now, age) && s.late(sl))
-		s.doubt(sl)
+	case s.cfg.Cumulative:
+		// It may have waited there, unless it took as long as round trips do, and left when the first copy could not
+		// come any more.
+		s.sure = s.sure || s.rtt.usual(now, age) && s.late(sl)
 	}
 	if sl.since > 0 || sl.state == slotLost {
 		s.ambiguous(now, sl)
@@ -109,33 +97,6 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	sl.state = slotFree
 	s.probing, s.timeouts, s.heard = 0, 0, now
 	return true
-}
-
-// doubt notes that a frame is acknowledged of which two copies were sent.
-func (s *Sender) doubt(sl *slot) {
-	if s.doubted == 0 || int32(sl.order-s.doubted) > 0 {
-		s.doubted = sl.order
-	}
-	s.vague = s.vague && sl.vague
-}
-
-// resolve decides which copies a batch of acknowledgements meant: the first, if
-// with them others arrived that had left before the second. Then the peer, or
-// the network, had only stood still, and what is still on its way is not lost.
-// Others that had left after the second were noted as arrived themselves. The oldest frame
-// of a timeout alone, see probe, leaves it open until the next batch, or timeout, tells.
-func (s *Sender) resolve() {
-	if !s.once {
-		if s.vague {
-			if s.doubted != 0 {
-				s.hinted, s.doubted = s.doubted, 0
-			}
-			s.copied = 0
-			return
-		}
-		s.arrived(s.doubted)
-	}
-	s.copied, s.doubted, s.hinted, s.vague, s.once, s.waited = 0, 0, 0, true, false, false
 }
 
 // arrived notes that a sending reached the peer, and reports whether it is the
@@ -172,9 +133,6 @@ func (s *Sender) Settle(now Instant, q frame.Seq) bool {
 	case slotFree:
 		return false
 	case slotSent:
-		if s.patience.holds(q) {
-			s.patience.until = 0
-		}
 		s.remove(&s.sent, q)
 		s.flight -= int(sl.bytes)
 		s.ctl.OnAcked(now, int(sl.bytes), -1)
@@ -189,11 +147,15 @@ func (s *Sender) Settle(now Instant, q frame.Seq) bool {
 // EndBatch is called when all acknowledgements of a batch were applied: it
 // looks for frames that were overtaken, and lets the controller act.
 func (s *Sender) EndBatch(now Instant) {
-	s.resolve()
+	if s.sure {
+		s.arrived(s.copied)
+		s.copied, s.sure = 0, false
+	}
 	s.findLost(now, now)
 	s.ctl.EndBatch(now)
 }
 
+// findLost declares frames lost that others have overtaken by more than the network reorders.
 func (s *Sender) findLost(now, heard Instant) {
 	if !s.loseOvertaken(now, heard) {
 		return
@@ -204,14 +166,25 @@ func (s *Sender) findLost(now, heard Instant) {
 	}
 }
 
+func (s *Sender) loseOvertaken(now, heard Instant) (some bool) {
+	for s.sent.n > 0 {
+		q := s.sent.head
+		sl := s.slot(q)
+		behind := int32(s.reached - sl.order)
+		if behind <= 0 || uint32(behind) < s.reorder && heard.Sub(sl.sentAt) < s.rtt.overdue() {
+			break
+		}
+		s.lose(now, q, false)
+		some = true
+	}
+	return some
+}
+
 func (s *Sender) lose(now Instant, q frame.Seq, timeout bool) {
 	sl := s.slot(q)
-	if s.patience.holds(q) {
-		s.patience.end()
-	}
 	s.remove(&s.sent, q)
 	s.flight -= int(sl.bytes)
-	sl.state, sl.vague = slotLost, false
+	sl.state = slotLost
 	s.push(&s.lost, q)
 	s.ctl.OnLost(now, int(sl.bytes), timeout)
 }

@@ -9,7 +9,7 @@ import (
 // what arrives with copies is no measure, and what follows is. Nothing is lost, so none of it is
 // a sign of congestion.
 func TestSenderLearnsBehindCopies(t *testing.T) {
-	cfg := SenderConfig{First: 1, Window: 1024, Span: MaxHistory - 1, MinRTO: 5 * ms, MaxRTO: sec, AckDelay: 2 * ms, AckEvery: 2, GiveUp: 10 * sec}
+	cfg := SenderConfig{First: 1, Window: 1024, Span: MaxHistory - 1, MinRTO: 5 * ms, MaxRTO: sec, AckDelay: 2 * ms, GiveUp: 10 * sec}
 	var s Sender
 	now := Instant(time.Hour)
 	ctl := NewAdaptive(1400)

@@ -7,47 +7,21 @@ import (
 
 const unknownAge = time.Duration(math.MaxInt64)
 
-// ambiguous notes that a frame is acknowledged of which one does not know which copy is meant
-// (Karn's rule). The round trip takes as long as since the first at most, and that long the
-// next ones are waited for until one of them is a measure (RFC 6298 section 5.7 doubles). If
-// the last copy took as long as round trips do, the first was lost, and that is no news. Where
-// every frame is sent again however long it is waited for, first ones are lost, too, and the
-// last copy is the measure, unless it left so late that it cannot have been answered yet.
+// ambiguous notes that a frame is acknowledged of which it is unknown which copy is meant (Karn's rule).
 func (s *Sender) ambiguous(now Instant, sl *slot) {
-	if s.copied == 0 || int32(sl.order-s.copied) > 0 {
+	age := now.Sub(sl.sentAt)
+	if sl.state == slotSent && (!s.cfg.Cumulative || takes(s.rtt.Min(now), age)) && (s.copied == 0 || int32(sl.order-s.copied) > 0) {
 		s.copied = sl.order
 	}
+	if s.timeouts > 0 && !s.cfg.Cumulative {
+		s.doubled++
+	}
 	s.allLate = s.allLate && sl.state == slotSent && s.late(sl)
-	s.firstAge, s.copyAge = min(s.firstAge, sl.age(now)), min(s.copyAge, now.Sub(sl.sentAt))
+	s.firstAge, s.copyAge = min(s.firstAge, sl.age(now)), min(s.copyAge, age)
 }
 
-// bound concludes what is known of the round trip when all that a range acknowledges is
-// ambiguous.
-func (s *Sender) bound(now Instant) {
-	if s.cfg.Cumulative {
-		s.boundCumulative(now)
-		return
-	}
-	usual := s.rtt.usual(now, s.copyAge)
-	switch {
-	case s.atMost > s.firstAge:
-		s.atMost = s.firstAge
-		return
-	case s.usual < mostUsual && usual:
-		s.usual++
-		return
-	}
-	s.usual = 0
-	if s.raised < mostRaised {
-		s.raised++
-	} else if takes(s.rtt.Min(now), s.copyAge) {
-		s.fresh = max(s.copyAge, 1)
-		return
-	}
-	s.atMost = s.firstAge
-}
-
-// boundCumulative does so for a peer with cumulative acknowledgements. There the first copy, and
+// boundCumulative concludes what is known of the round trip when all that a range of a peer with
+// cumulative acknowledgements acknowledges was sent again, or waited for that. There the first copy, and
 // the last, may have waited for a frame that was lost, and no single range tells that from a path
 // that has become longer. If it has, all of them took as long as the round trip at least, so that
 // whoever waits for the least of that, once, gets a measure: from then on nothing leaves again for
@@ -84,5 +58,5 @@ func (s *Sender) measured(now Instant) {
 		s.vain = min(s.vain+1, mostVain)
 	}
 	s.rtt.Sample(now, s.fresh)
-	s.atMost, s.raised, s.usual, s.unmeasured = 0, 0, 0, 0
+	s.atMost, s.unmeasured, s.doubled = 0, 0, 0
 }

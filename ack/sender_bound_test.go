@@ -5,56 +5,6 @@ import (
 	"time"
 )
 
-// What a range of copies alone says of the round trip: it took as long as since the first ones at
-// most. With a usual copy the first was lost, three times in a row; and after three times that
-// nothing was a measure, the copies are.
-func TestSenderBound(t *testing.T) {
-	type state struct {
-		atMost        time.Duration
-		raised, usual uint8
-		fresh         time.Duration
-	}
-	const (
-		first  = 40 * ms
-		usual  = 12 * ms
-		longer = 35 * ms
-		least  = 8750 * time.Microsecond // an eighth less than the smallest
-	)
-	for name, c := range map[string]struct {
-		unmeasured bool
-		before     state
-		copy       time.Duration
-		after      state
-	}{
-		"the first":               {copy: longer, after: state{atMost: first, raised: 1}},
-		"longer than before":      {before: state{atMost: first - 1, raised: 1}, copy: longer, after: state{atMost: first, raised: 2}},
-		"as long as before":       {before: state{atMost: first, raised: 2}, copy: longer, after: state{atMost: first, raised: 3}},
-		"shorter than before":     {before: state{atMost: first + 1, raised: 3, usual: 2}, copy: longer, after: state{atMost: first, raised: 3, usual: 2}},
-		"no measure for too long": {before: state{atMost: 7 * ms, raised: 3}, copy: longer, after: state{atMost: 7 * ms, raised: 3, fresh: longer}},
-		"as fast as it can be":    {before: state{raised: 3, usual: 3}, copy: least, after: state{raised: 3, fresh: least}},
-		"and faster":              {before: state{raised: 3}, copy: least - 1, after: state{atMost: first, raised: 3}},
-		"which takes no time":     {unmeasured: true, before: state{raised: 3}, copy: 0, after: state{raised: 3, fresh: 1}},
-		"a usual copy":            {copy: usual, after: state{usual: 1}},
-		"the third":               {before: state{usual: 2}, copy: usual, after: state{usual: 3}},
-		"the fourth":              {before: state{usual: 3}, copy: usual, after: state{atMost: first, raised: 1}},
-		"an unusual one between":  {before: state{usual: 2}, copy: longer, after: state{atMost: first, raised: 1}},
-		"nothing is usual yet":    {unmeasured: true, copy: usual, after: state{atMost: first, raised: 1}},
-	} {
-		var s Sender
-		now := Instant(time.Hour)
-		if !c.unmeasured {
-			s.rtt.Sample(now, 10*ms) // up to 30 ms are usual
-		}
-		s.firstAge, s.copyAge = first, c.copy
-		b := c.before
-		s.atMost, s.raised, s.usual = b.atMost, b.raised, b.usual
-		s.bound(now)
-		if got := (state{s.atMost, s.raised, s.usual, s.fresh}); got != c.after {
-			t.Errorf("%s: %+v, want %+v", name, got, c.after)
-		}
-	}
-}
-
 // A peer with cumulative acknowledgements may have had copies wait. After twelve ranges of them the
 // least time since the first ones is waited for; a copy that leaves after that is a measure, unless
 // it took longer than that.
@@ -106,7 +56,7 @@ func TestSenderBoundCumulative(t *testing.T) {
 		s.firstAge, s.copyAge, s.allLate, s.order = first, c.copy, c.allLate, 77
 		b := c.before
 		s.atMost, s.unmeasured, s.least, s.vain = b.atMost, b.unmeasured, b.least, b.vain
-		s.bound(now)
+		s.boundCumulative(now)
 		if got := (state{s.atMost, s.unmeasured, s.least, s.vain, s.fresh}); got != c.after {
 			t.Errorf("%s: %+v, want %+v", name, got, c.after)
 		}
@@ -137,36 +87,13 @@ func TestSenderMeasureEndsBounds(t *testing.T) {
 	senderTests(t, func(t *testing.T, cfg SenderConfig) {
 		s := newSenderTest(t, cfg)
 		s.measure(10 * ms)
-		s.s.atMost, s.s.raised, s.s.usual, s.s.unmeasured = sec, 3, 3, 12
+		s.s.atMost, s.s.unmeasured, s.s.doubled = sec, 12, 3
 		s.send(1)
 		s.advance(10 * ms)
 		s.ack(2, 2)
 		s.wantAcked(2)
-		if s.s.atMost != 0 || s.s.raised != 0 || s.s.usual != 0 || s.s.unmeasured != 0 {
-			t.Errorf("at most %v, raised %d, usual %d, unmeasured %d", s.s.atMost, s.s.raised, s.s.usual, s.s.unmeasured)
-		}
-	})
-}
-
-// Of a path that became longer, the frame that left later says so more closely.
-func TestSenderLowersTheBound(t *testing.T) {
-	senderTests(t, func(t *testing.T, cfg SenderConfig) {
-		s := newSenderTest(t, cfg)
-		s.measure(10 * ms)
-		s.send(1)
-		s.advance(2 * ms)
-		s.send(1)
-		s.advanceToTimer()
-		s.wantProbed(2, 3)
-		s.resend(2, 3)
-		s.stall(31 * ms)
-		s.ack(2, 2)
-		s.wantAcked(2)
-		before := s.s.atMost
-		s.ack(3, 3)
-		s.wantAcked(3)
-		if got := s.s.atMost; before == 0 || got != before-2*ms {
-			t.Errorf("first %v, then %v", before, got)
+		if s.s.atMost != 0 || s.s.unmeasured != 0 || s.s.doubled != 0 {
+			t.Errorf("at most %v, unmeasured %d, doubled %d", s.s.atMost, s.s.unmeasured, s.s.doubled)
 		}
 	})
 }

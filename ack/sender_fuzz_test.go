@@ -321,7 +321,6 @@ func runSender(t testing.TB, b []byte) {
 	if more&2 != 0 {
 		m.ctl.window = 20
 	}
-	m.cfg.AckEvery = more >> 2 & 3
 	if more&16 != 0 {
 		m.cfg.MinRTO, m.cfg.AckDelay = ms/10, 0
 	}

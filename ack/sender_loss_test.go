@@ -192,8 +192,8 @@ func TestSenderBackoff(t *testing.T) {
 		s.ack(1, 4)
 		s.wantAcked(1, 2, 3, 4)
 		s.wantIdle()
-		s.send(1) // round trips may take that long until one is measured (section 5.7)
-		s.wantDeadline(3*firstTimeout + 2*time.Microsecond + Granularity)
+		s.send(1) // until a round trip is measured (section 5.7)
+		s.wantDeadline(2 * firstTimeout)
 		s.ack(5, 5)
 		s.wantAcked(5)
 		s.wantIdle()
@@ -523,31 +523,6 @@ func TestSenderSpurious(t *testing.T) {
 		s.ack(base+7, base+7)
 		s.wantAcked(base + 7)
 		s.wantLost(base + 1)
-	})
-}
-
-// A whole burst was lost, and the path has become much faster than it was when
-// last measured: that the newest arrives shows that the rest is lost too.
-func TestSenderBurstLostOnFasterPath(t *testing.T) {
-	senderTests(t, func(t *testing.T, cfg SenderConfig) {
-		s := newSenderTest(t, cfg)
-		s.measure(20 * ms)
-		base := s.last
-		s.send(20)
-		s.advanceToTimer()
-		s.wantProbed(base+1, base+20)
-		s.resend(base+1, base+20)
-		s.advance(ms)
-		s.ack(base+1, base+1)
-		s.wantAcked(base + 1)
-		s.wantLost() // others may follow it
-		s.ack(base+20, base+20)
-		s.wantAcked(base + 20)
-		want := make([]int, 0, 20)
-		for p := base + 2; p < base+20; p++ {
-			want = append(want, p)
-		}
-		s.wantLost(want...)
 	})
 }
 

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// TestSenderOneRun checks that a peer that queues its acknowledgements, and names a frame of which a copy
-// left, has nothing lost that left between the two, until it falls silent (O1).
+// TestSenderOneRun checks that a peer that names a frame of which a copy left has nothing lost that left between the
+// two, until it falls silent, whether it queues its acknowledgements or not (O1).
 func TestSenderOneRun(t *testing.T) {
 	for _, x := range []struct {
 		name           string
 		queues, silent bool
-	}{{"does not queue", false, false}, {"goes on", true, false}, {"is silent", true, true}} {
+	}{{"goes on", false, false}, {"is silent", false, true}, {"queues and goes on", true, false}, {"queues and is silent", true, true}} {
 		t.Run(x.name, func(t *testing.T) {
 			senderTests(t, func(t *testing.T, cfg SenderConfig) {
 				cfg.OneRun = x.queues
@@ -27,8 +27,6 @@ func TestSenderOneRun(t *testing.T) {
 				s.ack(2, 2)
 				s.wantAcked(2)
 				switch {
-				case !x.queues:
-					s.wantLost(8, 9, 10, 11)
 				case x.silent:
 					s.advanceToTimer()
 					s.wantLost(8, 9, 10, 11)
@@ -116,6 +114,51 @@ func testMaxBetween(t *testing.T, queues bool) {
 			if waits[0] != first || waits[7] != then {
 				t.Errorf("a way of %v, queues %v: sent again after %v, want %v and in the end %v", x.way, queues, waits, first, then)
 			}
+		})
+	}
+}
+
+// TestSenderStaysDoubled checks that the timeout that was doubled for a frame is the next one's, too, when a copy is acknowledged: by
+// twice as much when that was so again, until a frame that was sent once is acknowledged (RFC 6298 section 5.7). It is not where copies have to come soon
+// one after the other and the peer does not queue what it acknowledges, nor when frames are missing that left before a copy.
+func TestSenderStaysDoubled(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		between time.Duration
+		queues  bool
+		frames  int
+		waits   []time.Duration
+	}{
+		{"a frame", 0, false, 1, []time.Duration{10 * ms, 20 * ms, 40 * ms}},
+		{"a peer that queues", 15 * ms, true, 1, []time.Duration{10 * ms, 20 * ms, 40 * ms}},
+		{"copies that have to come soon", 15 * ms, false, 1, []time.Duration{10 * ms, 10 * ms, 10 * ms}},
+		{"others are missing", 0, false, 3, []time.Duration{10 * ms, 10 * ms}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			senderTests(t, func(t *testing.T, cfg SenderConfig) {
+				cfg.MaxBetween, cfg.OneRun, cfg.AckDelay = x.between, x.queues, 0
+				s := newSenderTest(t, cfg)
+				s.measure(ms)
+				s.send(x.frames)
+				for i, wait := range x.waits {
+					s.wantDeadline(wait)
+					s.stall(wait)
+					s.expire()
+					s.ctl.probed, s.ctl.lost = nil, nil
+					s.resendAll()
+					s.stall(ms / 2)
+					s.ack(2+i, 2+i)
+					s.wantAcked(2 + i)
+					if x.frames == 1 {
+						s.send(1)
+					}
+				}
+				s.ack(s.last, s.last)
+				s.acked = nil
+				s.measure(ms)
+				s.send(1)
+				s.wantDeadline(10 * ms)
+			})
 		})
 	}
 }

@@ -495,6 +495,7 @@ func TestSenderProbesPassCongestion(t *testing.T) {
 		s.advance(10 * ms)
 		s.ack(4, 4)
 		s.wantAcked(4)
+		s.advanceToTimer()
 		s.wantLost(2, 3, 1)
 		s.wantNextLost(true) // nothing is on the wire
 		s.s.Resend(s.now, s.id(2))

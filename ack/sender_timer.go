@@ -35,7 +35,6 @@ func (s *Sender) Expire(now, heard Instant) Expiry {
 	s.timedOut(now, heard)
 	s.probing = s.lost.n - before
 	s.timeouts++
-	s.waited = true
 	s.probed = heard
 	s.ctl.EndBatch(now)
 	return Probe
@@ -47,14 +46,14 @@ func (s *Sender) deadAt() Instant {
 	return max(s.progress, min(s.heard, s.progress.Add(s.cfg.GiveUp))).Add(s.cfg.GiveUp)
 }
 
-// believe takes the copies that left it open whether they arrived for those that did. Had it
-// been the first ones, what left behind them would have been acknowledged by now: it is lost.
+// believe takes copies that are acknowledged for those that arrived, when a timeout has passed since. Had it
+// been the first ones, what left after them would have been acknowledged by now: it is lost.
 func (s *Sender) believe(now, heard Instant) {
-	if s.hinted == 0 {
+	if s.copied == 0 {
 		return
 	}
-	s.arrived(s.hinted)
-	s.hinted = 0
+	s.arrived(s.copied)
+	s.copied = 0
 	s.findLost(now, heard)
 }
 
@@ -76,10 +75,9 @@ func (s *Sender) timedOut(now, heard Instant) {
 	}
 }
 
-// probe declares the oldest frame lost, for by it the peer is given up, and the newest: that one
-// arrived behind all others, and what it tells is true whichever copy of it did. Of the oldest the
-// first copy may arrive all the same, and others behind it. Frames that left a moment ago are
-// spared, as they are on their way: they tell as much.
+// probe declares the oldest frame lost, for by it the peer is given up, and the newest: that it
+// arrives tells of all others, see believe. Frames that left a moment ago are spared, as they are on their way: they
+// tell as much.
 func (s *Sender) probe(now, heard Instant) {
 	if s.sent.n == 0 {
 		return
@@ -90,7 +88,6 @@ func (s *Sender) probe(now, heard Instant) {
 		oldest = s.sent.head
 	}
 	s.lose(now, oldest, true)
-	s.slot(oldest).vague = s.sent.n > 0
 	if s.sent.n > 0 && s.slot(s.sent.tail).sentAt <= before {
 		s.lose(now, s.sent.tail, true)
 	}
@@ -130,43 +127,31 @@ func (s *Sender) most() time.Duration {
 // backedOff returns how long the next one in a row is.
 func (s *Sender) backedOff(first time.Duration) time.Duration {
 	if s.atMost > 0 {
-		first = max(first, s.atMost+s.heldBack()+Granularity)
+		first = max(first, s.atMost+s.cfg.AckDelay+Granularity) // it is of the fastest acknowledgements
 	}
-	if s.patience.most > 0 {
-		first = max(first, s.lateOverdue()+Granularity)
+	first = double(first, s.timeouts, s.most())
+	switch {
+	case s.cfg.MaxBetween > 0 && !s.cfg.OneRun:
+		return first
+	case s.copied != 0 && int32(s.copied-s.slot(s.sent.head).order) > 0:
+		return first // frames that left before a copy are missing: they are lost, and the path has not become longer
 	}
-	most := s.most()
-	for i := uint(0); i < s.timeouts && first < most; i++ {
-		first *= 2
-	}
-	return min(first, most)
+	return double(first, s.doubled, s.cfg.MaxRTO)
 }
 
-// heldBack returns how much longer than atMost a round trip may take, as that is of the fastest
-// acknowledgements of a cumulative peer and of any one of others.
-func (s *Sender) heldBack() time.Duration {
-	if s.cfg.Cumulative {
-		return s.cfg.AckDelay
+// double doubles d so many times, up to most.
+func double(d time.Duration, times uint, most time.Duration) time.Duration {
+	for ; times > 0 && d < most; times-- {
+		d *= 2
 	}
-	return 0
+	return min(d, most)
 }
 
 func (s *Sender) timeoutAt() Instant {
 	// Whoever still acknowledges what was sent before will come to this one (RFC
 	// 6298 section 5.3), be it at one run of ids in 80 ms (quirk D1-19).
 	from := max(s.slot(s.sent.head).sentAt, s.heard, s.probed)
-	at := from.Add(s.backedOff(s.timeout()))
-	if s.cfg.AckEvery > 0 && !s.cfg.Cumulative && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 {
-		// When that many frames are there, nobody holds anything back: what is missing is
-		// lost, perhaps the only acknowledgement of a whole window (RFC 8985 section 7.2).
-		// With cumulative acknowledgements it may be there, too, and wait for another frame.
-		q := s.sent.head
-		for range s.cfg.AckEvery - 1 {
-			q = s.slot(q).next
-		}
-		at = min(at, max(from, s.slot(q).sentAt).Add(s.backedOff(s.rtt.prompt())))
-	}
-	return max(at, s.patience.until)
+	return from.Add(s.backedOff(s.timeout()))
 }
 
 // Deadline returns when Expire wants to be called.
@@ -179,11 +164,8 @@ func (s *Sender) Deadline() (t Instant, armed bool) {
 	t = min(s.deadAt(), s.looked.Add(s.cfg.GiveUp/4))
 	if s.sent.n > 0 {
 		t = min(t, s.timeoutAt())
-		if s.patience.until != 0 {
-			t = min(t, s.patience.until)
-		}
-		if q, n := s.overtaken(); n > 0 && int32(s.reached-s.slot(q).order) > 0 {
-			t = min(t, s.slot(q).sentAt.Add(s.overdue()))
+		if sl := s.slot(s.sent.head); int32(s.reached-sl.order) > 0 {
+			t = min(t, sl.sentAt.Add(s.rtt.overdue()))
 		}
 	}
 	return t, true

@@ -24,7 +24,6 @@ type slot struct {
 	bytes      uint16
 	prev, next frame.Seq
 	state      slotState
-	vague      bool // which of several copies arrives stays open: see Sender.probe
 }
 
 // again notes that the frame is sent again.

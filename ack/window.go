@@ -46,6 +46,9 @@ func (w *Window) Begin(epoch uint32) {
 // UpTo returns the cumulative acknowledgement.
 func (w *Window) UpTo() uint32 { return w.upTo }
 
+// Holes reports whether frames arrived after one that did not.
+func (w *Window) Holes() bool { return w.n > 0 }
+
 // Place says what is known of an id, without changing anything: a frame that cannot be applied now has not arrived.
 func (w *Window) Place(id uint32) Place {
 	switch d := int32(id - w.upTo); {

@@ -7,31 +7,33 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // oracle is a Window as a set.
 type oracle struct {
 	epoch uint32
 	got   map[uint32]bool // by distance from epoch
+	up    uint32          // the distance up to which all are in got
 }
 
 func (o *oracle) upTo() uint32 {
-	n := uint32(0)
-	for o.got[n+1] {
-		n++
+	for o.got[o.up+1] {
+		o.up++
+		delete(o.got, o.up-1)
 	}
-	return o.epoch + n
+	return o.epoch + o.up
 }
 
 func (o *oracle) ranges() (s []frame.Range) {
 	var all []uint32
-	up := o.upTo() - o.epoch
+	o.upTo()
 	for d := range o.got {
-		if d > up {
+		if d != o.up {
 			all = append(all, d)
 		}
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(a, b uint32) int { return int(int32(a - b)) })
 	for _, d := range all {
 		if n := len(s); n > 0 && s[n-1].First+uint32(s[n-1].Count) == o.epoch+d {
 			s[n-1].Count++
@@ -53,6 +55,9 @@ func (o *oracle) compare(t *testing.T, w *Window) {
 	}
 	if got, want := w.AppendRanges(nil), o.ranges(); !slices.Equal(got, want) {
 		t.Fatalf("ranges %v, want %v", got, want)
+	}
+	if got, want := w.Holes(), len(o.ranges()) > 0; got != want {
+		t.Fatalf("up to %#x: holes %v, want %v", w.UpTo(), got, want)
 	}
 }
 
@@ -85,7 +90,7 @@ func TestWindow(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			var w Window
 			w.Begin(epoch)
-			o := oracle{epoch, map[uint32]bool{}}
+			o := oracle{epoch: epoch, got: map[uint32]bool{}}
 			for range 500 {
 				o.arrive(t, &w, o.upTo()-far/2+r.Uint32N(2*far)+1)
 				o.compare(t, &w)
@@ -127,7 +132,7 @@ func TestWindowIsExact(t *testing.T) {
 func TestWindowOfManyRuns(t *testing.T) {
 	var w Window
 	w.Begin(10)
-	o := oracle{10, map[uint32]bool{}}
+	o := oracle{epoch: 10, got: map[uint32]bool{}}
 	for i := uint32(2); i < 400; i += 3 {
 		o.arrive(t, &w, 10+i)
 		o.arrive(t, &w, 11+i)
@@ -166,7 +171,7 @@ func TestWindowMemory(t *testing.T) {
 			w.Arrive(0, id, 0)
 		}
 	}
-	if n := testing.AllocsPerRun(10, func() { in(1000) }); n != 0 || w.ahead != nil {
+	if n := fixture.Allocations(10, func() { in(1000) }); n != 0 || w.ahead != nil {
 		t.Errorf("%v allocations in order", n)
 	}
 	ranges := make([]frame.Range, 0, frame.MostRanges)
@@ -177,7 +182,7 @@ func TestWindowMemory(t *testing.T) {
 		id += 2
 	}
 	swap()
-	if n := testing.AllocsPerRun(100, swap); n != 0 {
+	if n := fixture.Allocations(100, swap); n != 0 {
 		t.Errorf("%v allocations out of order", n)
 	}
 	w.Arrive(0, id+2, 0)
@@ -193,17 +198,75 @@ func TestWindowMemory(t *testing.T) {
 	}
 }
 
+// windowStep is how frames arrive in a step of a test.
+type windowStep struct {
+	kind uint8  // one; some, the first ones first; some, the last ones first; all that are missing; a session begins
+	at   uint16 // the first one, from 32 before the cumulative acknowledgement
+	n    uint8  // how many, in steps of 1 to 3
+}
+
+// take has frames arrive, as the receiver of a session does.
+func (o *oracle) take(t *testing.T, w *Window, s windowStep) {
+	t.Helper()
+	first, n, step := o.upTo()+uint32(s.at)-32, uint32(s.n/3), uint32(s.n%3+1)
+	switch s.kind % 16 {
+	case 0, 1, 2, 3:
+		o.arrive(t, w, first)
+	case 4, 5, 6:
+		for i := range n {
+			o.arrive(t, w, first+i*step)
+		}
+	case 7, 8, 9:
+		for i := range n {
+			o.arrive(t, w, first+(n-1-i)*step)
+		}
+	case 10, 11, 12, 13:
+		for id, end := o.upTo()+1, o.upTo()+uint32(s.at)%WindowSize; id != end+1; id++ {
+			if w.Place(id) == Fresh {
+				o.arrive(t, w, id)
+			}
+		}
+	case 14:
+		w.Trim()
+	case 15:
+		epoch := o.upTo() + uint32(s.at)
+		w.Begin(epoch)
+		*o = oracle{epoch: epoch, got: map[uint32]bool{}}
+	}
+	o.compare(t, w)
+}
+
+// TestWindowGoesRound checks a window against a set while each place of it is used for one id after the other, where runs of frames are lost and
+// arrive in either order.
+func TestWindowGoesRound(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	for _, epoch := range []uint32{0, 0xFFFFFFFF - 2*WindowSize, 0x7FFFFFFF - 2*WindowSize} {
+		var w Window
+		w.Begin(epoch)
+		o := oracle{epoch: epoch, got: map[uint32]bool{}}
+		for o.up < 5*WindowSize {
+			at := uint16(r.IntN(400))
+			if r.IntN(10) == 0 {
+				at = uint16(r.IntN(WindowSize + 100))
+			}
+			o.take(t, &w, windowStep{uint8(r.IntN(14)), at, uint8(r.IntN(256))})
+		}
+	}
+}
+
 // FuzzWindow checks a window against a set, with ids that the input chooses.
 func FuzzWindow(f *testing.F) {
-	f.Add(uint32(0), []byte{2, 0, 1, 0})
-	f.Add(uint32(0xFFFFFFFE), []byte{3, 0, 1, 0, 2, 0, 200, 3, 255, 63, 0, 64})
+	f.Add(uint32(0), []byte{0, 2, 0, 0, 0, 1, 0, 0})
+	f.Add(uint32(0xFFFFFFFE), []byte{0, 35, 0, 0, 0, 33, 0, 0, 4, 200, 3, 255, 8, 0, 64, 255, 10, 255, 63, 0, 5, 255, 63, 255})
+	f.Add(uint32(0x7FFFFFF0), []byte{7, 100, 1, 254, 10, 255, 63, 0, 14, 0, 0, 0, 7, 100, 1, 253, 15, 9, 0, 0, 7, 100, 1, 254})
 	f.Fuzz(func(t *testing.T, epoch uint32, steps []byte) {
 		var w Window
 		w.Begin(epoch)
-		o := oracle{epoch, map[uint32]bool{}}
-		for i := 0; i+1 < len(steps) && i < 200; i += 2 {
-			o.arrive(t, &w, o.upTo()+uint32(steps[i])+uint32(steps[i+1])<<8-32)
-			o.compare(t, &w)
+		o := oracle{epoch: epoch, got: map[uint32]bool{}}
+		for i := 0; i+3 < len(steps) && i < 240; i += 4 {
+			o.take(t, &w, windowStep{steps[i], uint16(steps[i+1]) | uint16(steps[i+2])<<8, steps[i+3]})
 		}
 	})
 }

@@ -74,8 +74,14 @@ func TestLinkIsInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(50*time.Millisecond, cancel)
 	load.Start(time.Hour)
+	go func() {
+		for n := uint64(0); n < 8; n, _, _ = load.Progress() {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(20 * time.Millisecond) // in which it could send more
+		cancel()
+	}()
 	if err := load.Over(ctx); !errors.Is(err, ErrInterrupted) {
 		t.Error(err)
 	}

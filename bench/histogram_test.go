@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 func TestHistogram(t *testing.T) {
@@ -75,7 +77,7 @@ func TestHistogramSteps(t *testing.T) {
 // TestHistogramAllocatesNothing for what is added.
 func TestHistogramAllocatesNothing(t *testing.T) {
 	h := NewHistogram()
-	if n := testing.AllocsPerRun(1000, func() { h.Add(12345) }); n != 0 {
+	if n := fixture.Allocations(1000, func() { h.Add(12345) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

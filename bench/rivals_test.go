@@ -323,12 +323,7 @@ func TestCompleteStringsAreCompared(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	s, c := sides(t, Plan{Size: 5000, Peers: 1})
 	withRivals(s, c, Raw)
-	free, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
-	s.Local = fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d;1048576.31337.65535", free.LocalAddr().(*net.UDPAddr).Port)
+	s.Local = fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d;1048576.31337.65535", fixture.FreePort(t))
 	served := serveOnce(t, s)
 	if err := errors.Join(c.Run(t.Context(), 100*time.Millisecond, NewOutcome()), <-served); err != nil {
 		t.Error(err)

@@ -204,7 +204,7 @@ func TestServerDies(t *testing.T) {
 // says that another one follows, and goes, fell silent.
 func TestLinksFollow(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
-	there, err := link.Open("udp:127.0.0.1?giveup=300ms", nil)
+	there, err := link.Open("udp:127.0.0.1?giveup=1s", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -198,15 +198,17 @@ func TestRejectedStrangers(t *testing.T) {
 	for began := time.Now(); made.Load() < strangers && time.Since(began) < time.Minute; {
 		time.Sleep(10 * time.Millisecond)
 	}
-	failed := 0
 	began, before := time.Now(), made.Load()
-	var last error
-	for range 5 {
+	for i := range 5 {
 		h, _ := verbs.Open("tcp:127.0.0.1")
 		v := &VerbsClient{Host: h, Address: "tcp:" + at, introduction: 4 * Introduction} // a busy machine takes its time
-		if last = v.Join(ctx); last != nil {
-			failed++
-			t.Log(last)
+		err := v.Join(ctx)
+		for tries := 1; err != nil && tries < 10; tries++ {
+			t.Log(err) // where the machine is so busy that it gave its place to a stranger
+			err = v.Join(ctx)
+		}
+		if err != nil {
+			t.Errorf("client %d was not served: %v", i, err)
 		} else {
 			v.Close()
 		}
@@ -215,7 +217,4 @@ func TestRejectedStrangers(t *testing.T) {
 	}
 	rate := float64(made.Load()-before) / time.Since(began).Seconds()
 	t.Logf("strangers came at %.0f a second", rate)
-	if failed > 2 {
-		t.Errorf("of 5 clients %d were not served", failed)
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // toy is a protocol with a type of Ethernet frames, and on port 40002. There the first
@@ -280,7 +281,7 @@ func TestConstantMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := NewReader(src, toy{})
-			if n := testing.AllocsPerRun(200, func() {
+			if n := fixture.Allocations(200, func() {
 				if _, err := r.Next(); err != nil {
 					t.Fatal(err)
 				}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/gopacket/pcapgo"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // written is a file of records, each interface known only with its first.
@@ -134,7 +136,7 @@ func TestWriterAllocatesNothing(t *testing.T) {
 	var w Writer
 	rec := ngRecords()[0]
 	b := w.Append(w.Begin(nil, nil), &rec)
-	if n := testing.AllocsPerRun(100, func() { b = w.Append(b[:0], &rec) }); n != 0 {
+	if n := fixture.Allocations(100, func() { b = w.Append(b[:0], &rec) }); n != 0 {
 		t.Errorf("%v allocations for each record", n)
 	}
 }

@@ -63,7 +63,7 @@ func (p *pcapng) dropped() int {
 }
 
 // maxDropped bounds what statistics claim, so that sums over the interfaces of all sections do not overflow. Arbitrary.
-const maxDropped = 1 << 40
+const maxDropped = 1<<31 - 1
 
 func (p *pcapng) Next() (Record, error) {
 	for {

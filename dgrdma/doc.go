@@ -39,10 +39,10 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. An endpoint has two goroutines, and none
-// per connection. With Config.Manual it has none: Progress drives it, and so does whoever
-// waits, until what is waited for is there: in Write, Shutdown, Region.Wait,
+// per connection. With Config.Manual it has none: Progress runs it, and so does a call that
+// waits, until what it waits for is there: Write, Shutdown, Region.Wait,
 // CompletionQueue.Wait, Await, and the calls of package link that block. Poll, and a read
-// of Conn.Done, drive nothing. Region.Wait drives the endpoints that have the Region as
+// of Conn.Done, run nothing. Region.Wait runs the endpoints that have the Region as
 // their memory, CompletionQueue.Wait those on which something was posted.
 //
 // # Callbacks
@@ -55,14 +55,14 @@
 // NewController and its controllers, Entropy, PerConn.For and Service.Meet may run in any
 // call, mostly under locks: they must not call the endpoint.
 //
-// Whoever waits in a callback, as Write does, waits for what nobody receives meanwhile,
-// until the peer is given up, with an error that says so. A callback that panics on an
-// endpoint's own goroutine ends the process, like any other panic; one that panics
-// elsewhere and is recovered, or that ends its goroutine anywhere, as t.FailNow does,
-// fails the endpoint: what is pending is answered with [ErrCallback].
+// A call that waits in a callback, such as Write, keeps the endpoint from receiving what it
+// waits for. It returns when the peer is given up, with an error that says so. A callback
+// must return: it must not end its goroutine, as t.FailNow does. One that panics ends the
+// program. If the program recovers the panic, which it can on its own goroutines, and
+// net/http does, the endpoint may have failed: [Endpoint.Err] tells, and Close returns.
 //
-// Close waits for callbacks that run. A callback that closes an endpoint does not wait:
-// see [Endpoint.Close].
+// Close and Shutdown wait for callbacks that run, so a callback that called them would wait
+// for itself: it calls [Endpoint.Stop].
 //
 // # Ordering
 //
@@ -73,7 +73,7 @@
 //
 // So a counter in one completion word, written by transactions that are under way at
 // the same time, can go backwards, and stay there: of two that write 7 and 8 to it, the
-// one with 7 may be lost, sent again, and complete last. Who waits for "at least 8" then
+// one with 7 may be lost, sent again, and complete last. A program that waits for "at least 8" then
 // waits in vain. Give each transaction a word of its own, as links do; or wait until one
 // is done before the next is posted; or set [Transaction].Fence, which does that for
 // you: a fenced transaction leaves when all that were posted before it are done, by the
@@ -86,7 +86,7 @@
 //
 // Post fails at once for what can never work ([ErrBounds], [ErrTooLarge],
 // [ErrAlignment]) or not now ([ErrQueueFull]). What fails later arrives in Done
-// as a *[PeerError] that wraps [ErrPeerDown], [ErrPeerClosed], which is ErrPeerDown too,
+// as a *[PeerError] that wraps [ErrPeerDown], [ErrPeerClosed] or [ErrRefused], which are ErrPeerDown too,
 // [ErrPeerRestarted] or [ErrReset],
 // or as [ErrClosed], which is net.ErrClosed too. Frames that are refused are
 // counted by reason and reported to OnEvent, never returned.
@@ -99,8 +99,9 @@
 //
 // Peers differ: a [Profile] holds what is known of a kind. Native is this
 // implementation; FPGA, OpenCPI, OpenCPI2 and Legacy are OpenCPI's. Peers of
-// our own kind introduce themselves to each other before data flows, so that
-// neither mistakes a restarted peer for the one it knew.
+// our own kind agree on a session before data flows, and each of their frames names it, so that
+// neither mistakes a restarted peer for the one it knew. A peer that takes no session says why:
+// the error is [ErrRefused].
 //
 // An endpoint string is complete with the size of the memory and the id: ocpi-udp-rdma:10.0.0.2;7100;1048576.9.65535.
 // Of peers of our own kind that accept others udp:10.0.0.2:7100 is enough, as over UDP a port is one
@@ -109,26 +110,26 @@
 //
 // # Peers that leave, die or restart
 //
-// Close and Shutdown of an endpoint, and Close of a connection, say goodbye to peers of our own
+// Close and Shutdown of an endpoint, and Close of a connection, tell peers of our own
 // kind: there the connection is down at once, with [ErrPeerClosed], until [Conn.Reset], or
-// until the peer introduces itself anew. What was received is acknowledged before the goodbye, and
+// until the peer asks for another session. What was received is acknowledged before, and
 // is done there, while all else that is pending fails. Both are sent once and may be lost; then it
 // is as if the peer had died, and what waited for the acknowledgement fails though it arrived.
 //
 // A peer that acknowledges nothing for Config.GiveUp, though something was posted to it,
 // is down: what is pending fails with [ErrPeerDown], and so does what is posted from then
-// on, until [Conn.Reset], or until a peer of our own kind begins anew. One that says something
-// in its old life, because it stood still or was away, is told goodbye: its connection fails with
-// [ErrPeerClosed], and it can begin anew at once.
+// on, until [Conn.Reset], or until a peer of our own kind asks for another session. One that sends a frame of
+// the old session, because it stood still or was away, is told that it is over: what is pending there fails with
+// [ErrPeerRestarted], and it asks for another session at once.
 //
 // Where nothing is posted nothing is noticed, but with Config.KeepAlive: a peer of our own kind that
-// is silent for so long, or that never came, is asked whether it is there. Who waits for what one
+// is silent for so long, or that never came, is asked whether it is there. A program that waits for what one
 // peer writes does so by [Conn.Wait] or [Conn.WaitFor], which end with the connection.
 //
 // A peer of our own kind that restarted is taken back at once, unless Config.KeepOldLife
 // says otherwise: what was pending fails with [ErrPeerRestarted], and what is posted next
 // goes to its new life. Dial of a peer that is connected fails with [ErrPeerExists]: to
-// begin anew call Reset, or close the connection first: the latter where this machine has another address by now.
+// begin again call Reset, or close the connection first: the latter where this machine has another address by now.
 //
 // # Services
 //
@@ -137,9 +138,10 @@
 // package link does with link.On. Each [Service] has a window of the addresses, into which
 // a peer writes only what the service admits; mail, by which the two sides agree on what
 // that is; and hears of the peer's life in order with what it admits. Peers of our own
-// kind tell each other in their introduction which services they have. What is posted to
+// kind tell each other in the handshake of a session which services they have. What is posted to
 // one that is not there fails with [ErrNoService], a [*ServiceError] says which are, and
-// nothing of it is sent: so who dials the wrong kind of endpoint is told before it writes.
+// nothing of it is sent: so a program that dials the wrong kind of endpoint learns that
+// before it writes.
 // Addresses are not checked against the service that was meant: what lies in the window of
 // another one is that one's to admit or to refuse, and each sees only what lies in its own.
 // Where a peer's window begins its service says by letter. Peers of other kinds say nothing; all they have is taken for
@@ -148,9 +150,9 @@
 // # Keys
 //
 // With [Config.Keys], which [ReadKeys] takes from a file, an endpoint seals all that it sends, and takes nothing that is
-// not sealed: those who have the same keys understand each other, and nobody else can read, forge or replay what
-// they say. A peer that has none, or another one, is silent: what is posted to it fails after GiveUp, with [ErrNoKey], which
-// is ErrPeerDown too. All who share a key can speak for each other.
+// not sealed: endpoints with the same keys understand each other, and no other program can read, forge or replay
+// what they say. A peer that has none, or another one, is silent: what is posted to it fails after GiveUp, with [ErrNoKey], which
+// is ErrPeerDown too. Endpoints that share a key can speak for each other.
 //
 // # Limits
 //

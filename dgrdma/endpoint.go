@@ -1,247 +1,248 @@
 package dgrdma
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"net/netip"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
-	"github.com/dgrdma/dgrdma/transport/udp"
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/admission"
+	"github.com/dgrdma/dgrdma/endpoint/outgoing"
+	"github.com/dgrdma/dgrdma/endpoint/run"
+	"github.com/dgrdma/dgrdma/endpoint/session"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/sealed"
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// Endpoint is a block of memory on a network, and the connections to the peers
-// that write into it. All methods may be called at the same time.
+// Endpoint owns a block of memory and the connections to the peers that write
+// into it. All methods may be called at the same time.
 type Endpoint struct {
-	engine *endpoint.Endpoint
-	url    url.Endpoint
+	// Immutable.
+	cfg       Config
+	transport transport.Conn
+	headroom  int
+	memory    Memory
+	began     time.Time
+	quiet     quiet
+	url       url.Endpoint // zero: of an endpoint that was not opened by a string
+
+	own           frame.ServiceName // of the memory
+	services      []*served         // guarded by mu
+	localServices localServices
+
+	peers    peerTable
+	epochs   epochs
+	draining atomic.Bool
+	stopping atomic.Bool // Stop was called
+
+	gate admission.Gate // for unknown sources; its policy changes under mu
+
+	sched         run.Scheduler[*Conn]
+	callerPolling bool // caller polling: a goroutine that waits receives, and one that posts much sends it
+	notifications notifications
+	sealed        *sealed.Layer // nil: nothing is sealed
+
+	// Owned by the holder of the send lock.
+	batch  outgoing.Batch
+	settle []*Conn // whose frames in it count as delivered when they are sent
+
+	// Owned by the holder of the receive lock.
+	receiveScratch
+	datagrams []transport.Datagram
+	applying  atomic.Int64 // when the batch began that is being applied, for others to read; 0: none is
+	receiveProgress
+	touched   []*Conn // those that were heard in this batch
+	last      *Conn   // whose frame came last: mostly the next is his too
+	scratch   []frame.Seq
+	ackedIDs  []uint32
+	acks      session.AckLog    // of this batch
+	heardDone finished          // what is done by a batch: on the stack it would escape
+	unknown   Counters          // of frames that belong to no connection
+	replies   admission.Answers // to unknown sources, at the end of the batch
+
+	// Guarded by mu.
+	mu          sync.Mutex
+	closed      bool
+	gone        Counters // of closed connections, and of frames that belong to none
+	goneTimes   Times    // of closed connections
+	discoveries map[transport.Addr]*discovery
 }
 
 // New starts an endpoint on a transport, which it owns from then on and closes.
 func New(tc Transport, cfg *Config) (*Endpoint, error) {
-	e, err := endpoint.New(tc, cfg.engine())
+	caps := tc.Caps()
+	full, err := cfg.withDefaults(caps)
 	if err != nil {
 		return nil, err
 	}
-	return &Endpoint{engine: e}, nil
-}
-
-// Dial connects to the peer that an endpoint string names. With a complete string it does not
-// wait for the peer to be there, only for the name of its host to be looked up, 10 s at most, and if
-// that has several addresses for an answer from one of them, 3 s at most.
-// Without size and id, udp:10.0.0.2:7100, it is asked for them: see [Endpoint.LookupPeer].
-func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
-	ctx, cancel := forLookUp()
-	defer cancel()
-	return e.DialContext(ctx, peerURL)
-}
-
-// DialContext is Dial with a context that bounds looking up the name of the peer's host, and
-// asking for its id. It has no effect on the connection.
-func (e *Endpoint) DialContext(ctx context.Context, peerURL string) (*Conn, error) {
-	p, err := e.LookupPeer(ctx, peerURL)
-	if err != nil {
+	e := &Endpoint{
+		cfg: full, transport: tc, headroom: caps.Headroom, memory: full.Memory, began: time.Now(),
+		datagrams: make([]transport.Datagram, max(64, caps.Batch)),
+	}
+	e.gate.Init(full.ID, full.Profile.Session)
+	e.gate.AcceptAny(full.AcceptAny)
+	if e.memory == nil {
+		e.memory = noMemory{}
+	}
+	if e.own, err = frame.ParseServiceName(full.Service); err != nil {
 		return nil, err
 	}
-	return e.Connect(p)
-}
-
-// LookupPeer reads the endpoint string of a peer, as [ParsePeer] does, and looks up the name of
-// the host in it, if it has one. Of several addresses it asks those that this endpoint can send to, IPv4
-// before IPv6, the next one every 250 ms while nobody answers, and takes the one from which the answer comes first (as
-// RFC 8305, Happy Eyeballs, has it): see [Endpoint.Find]. If none comes it takes the first of them for a peer whose
-// string is complete: it may be there later, or be of a kind that does not answer. What it returns is for Connect.
-//
-// A string of UDP may end behind the port: who has that port, in any process and after any
-// restart, is asked for its id and the size of its memory. That takes a round trip, or until
-// nobody answered for 3 s or Config.GiveUp, which is [ErrPeerDown]. Peers of our own kind answer
-// that accept peers, or are connected to this endpoint; for others the string has to be complete.
-func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error) {
-	p, more, err := lookUpPeer(ctx, peerURL, e.engine.Reaches)
-	switch {
-	case err != nil:
-		return Peer{}, err
-	case p.ID == 0:
-		return e.Find(ctx, p, more...)
-	case len(more) > 0:
-		// Without an answer it may come later, or be one that gives none.
-		if found, err := e.Find(ctx, p, more...); err == nil {
-			p.Addr = found.Addr
-		}
+	end, err := e.ownEnd()
+	e.localServices.init(e.own, end > 0 || err != nil)
+	e.peers.init(admission.Bounds{
+		Peers: full.MaxPeers, Learned: cmp.Or(cfg.unproven(), full.MaxPeers), PerHost: full.PeersPerHost, GiveUp: full.GiveUp,
+	})
+	if full.Keys != nil {
+		e.sealed = sealed.New(sealed.Config{
+			Keys: e.cfg.Keys, Headroom: caps.Headroom, GiveUp: e.cfg.GiveUp, Peers: e.cfg.MaxPeers, PeersPerHost: e.cfg.PeersPerHost, Answers: admission.MostAnswers,
+		}, sealOwner{e})
 	}
-	return p, nil
-}
-
-// Find asks over UDP which endpoint is at p's address, and returns p with its id and the size of its
-// memory, for Connect: what LookupPeer does with a string that has neither. A host may have more addresses: the one that answers
-// first counts, and if p has an id, only the endpoint that has it.
-func (e *Endpoint) Find(ctx context.Context, p Peer, more ...Addr) (Peer, error) {
-	return e.engine.Find(ctx, p, more...)
-}
-
-// Reaches reports why nothing can be sent from here to an address, as far as this machine knows
-// now: no way leads there, or it is none of one endpoint. Nothing is sent.
-func (e *Endpoint) Reaches(to Addr) error { return e.engine.Reaches(to) }
-
-// Connect makes the connection to a peer, as Dial does for a peer that a string
-// names. Transactions can be posted at once. A peer that was learned already
-// keeps its connection, which is returned. An IPv6 address of a link, fe80::1, needs the
-// interface of this machine that is on it as its zone, fe80::1%eth0. The id 0 is nobody's:
-// LookupPeer finds out which one there is. If a peer of our own kind is at the address that has
-// another id, the connection fails with [ErrWrongID], an [*IDError].
-func (e *Endpoint) Connect(p Peer) (*Conn, error) {
-	c, err := e.engine.Connect(p)
-	return (*Conn)(c), err
-}
-
-// Conns returns the connections, learned ones included.
-func (e *Endpoint) Conns() (all []*Conn) {
-	for _, c := range e.engine.Conns() {
-		all = append(all, (*Conn)(c))
+	e.replies.Init(full.MTU, e.mayCheck())
+	traced := full.Trace != nil && full.Trace.FrameSent != nil // it is shown frames in one piece
+	e.batch.Init(caps.Headroom, smallLength, outgoing.LendingOf(full.Keys != nil, traced))
+	e.callerPolling = full.callerPolling()
+	e.sched.Init(engine{e}, run.Config{Spin: full.BusyPoll, CallerPolling: e.callerPolling, ErrPanic: errPanic, ErrClosed: ErrClosed})
+	if d := e.polled(); d != nil {
+		d.polledBy(e, true)
 	}
-	return all
+	if !full.Manual {
+		e.sched.Start(caps.Blocks)
+	}
+	return e, nil
 }
 
-// AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
-// send, and may write into the memory.
-func (e *Endpoint) AcceptAny(on bool) { e.engine.AcceptAny(on) }
-
-// Welcome has peers learned from what they send that may not write into the memory,
-// unless AcceptAny lets them: for services, which admit what they know. Each call with on
-// is taken back by one without.
-func (e *Endpoint) Welcome(on bool) { e.engine.Welcome(on) }
-
-// URL returns the complete endpoint string that peers connect to. It is empty
-// for endpoints that were not opened by a string. Of an endpoint that has neither memory
-// nor services it is the address alone, without size and id: there is nothing to write
-// to, and what is posted fails with [ErrNoService].
-func (e *Endpoint) URL() string {
-	if e.url == (url.Endpoint{}) {
-		return ""
-	}
-	u := e.url
-	u.Size = max(u.Size, e.engine.Size()) // services may have come since
-	return u.String()
+// polled returns the memory on which goroutines wait that drive the endpoint, if it is of that kind.
+func (e *Endpoint) polled() polled {
+	d, _ := e.memory.(polled)
+	return d
 }
 
-// URLTo returns URL as the peer of a connection knows it: at the address from which it is sent to.
-func (e *Endpoint) URLTo(c *Conn) string {
-	u, err := url.Parse(e.URL())
-	if ip := c.Peer().Addr.Local(); err == nil && ip.IsValid() {
-		u.Addr = netip.AddrPortFrom(ip, u.Addr.Port())
-		return u.String()
-	}
-	return e.URL()
-}
-
-// URLs returns the endpoint strings by which peers reach the endpoint: URL, and where it is at
-// all addresses of this machine, the same with each of the others that there are now, IPv4 before
-// IPv6 and loopback last. IPv6 addresses of a link, fe80::1, do too, but only a peer knows
-// by which interface.
-func (e *Endpoint) URLs() (all []string) {
-	u, err := url.Parse(e.URL())
-	if err != nil {
-		return nil
-	}
-	all = append(all, e.URL())
-	for _, ip := range udp.Addresses(e.LocalAddr().AddrPort().Addr()) {
-		if u.Scheme == url.UDP && ip != u.Addr.Addr() {
-			u.Addr = netip.AddrPortFrom(ip, u.Addr.Port())
-			all = append(all, u.String())
-		}
-	}
-	return all
-}
-
-// String returns the endpoint string, or else where the endpoint is.
-func (e *Endpoint) String() string {
-	if e.url != (url.Endpoint{}) {
-		return e.URL()
-	}
-	return fmt.Sprintf("endpoint %d at %v", e.ID(), e.LocalAddr())
-}
+func (e *Endpoint) now() ack.Instant { return ack.Instant(time.Since(e.began)) }
 
 // ID returns the endpoint's id.
-func (e *Endpoint) ID() EndpointID { return e.engine.ID() }
-
-// Done returns a channel that is closed when the endpoint carries nothing any more: it has
-// failed, or Close was called. [Endpoint.Err] says which.
-func (e *Endpoint) Done() <-chan struct{} { return e.engine.Done() }
-
-// Err returns why the endpoint carries nothing any more: what the transport or a callback
-// failed with, [ErrClosed] after Close, or nil.
-func (e *Endpoint) Err() error { return e.engine.Err() }
-
-// LocalAddr returns the transport's address.
-func (e *Endpoint) LocalAddr() Addr { return e.engine.LocalAddr() }
-
-// Serve adds a service: see [Service]; an endpoint has eight at most, its memory among
-// them. It stays as long as the endpoint. Peers that are connected are told, which takes a
-// round trip: what they post to it before fails with [ErrNoService], and may be posted
-// again. Serve returns where the service's window begins; [Endpoint.Size] and
-// [Endpoint.URL] grow by it.
-func (e *Endpoint) Serve(s Service) (base uint32, err error) {
-	return e.engine.Serve(service{s})
+func (e *Endpoint) ID() EndpointID {
+	return e.cfg.ID
 }
 
-// Size returns how many addresses the endpoint's memory and services take: what peers
-// may write to lies below.
-func (e *Endpoint) Size() uint64 { return e.engine.Size() }
+// GiveUp returns how long a peer may show no progress before it counts as dead.
+func (e *Endpoint) GiveUp() time.Duration {
+	return e.cfg.GiveUp
+}
 
 // Manual reports whether the endpoint has no goroutines: see [Config.Manual].
-func (e *Endpoint) Manual() bool { return e.engine.Manual() }
+func (e *Endpoint) Manual() bool { return e.cfg.Manual }
+
+// LocalAddr returns the transport's address.
+func (e *Endpoint) LocalAddr() Addr {
+	return e.transport.LocalAddr()
+}
 
 // Memory returns what peers write into.
-func (e *Endpoint) Memory() Memory { return ourMemory(e.engine.Memory()) }
-
-// GiveUp returns how long a peer may show no progress before it counts as dead.
-func (e *Endpoint) GiveUp() time.Duration { return e.engine.GiveUp() }
-
-// Stats returns a snapshot of all counters.
-func (e *Endpoint) Stats() Stats { return e.engine.Stats() }
-
-// Inspect returns a snapshot of all counters, and of each connection at the same
-// moment: those of closed connections are the difference.
-func (e *Endpoint) Inspect() (Stats, []ConnStats) { return e.engine.Inspect() }
-
-// Progress drives the endpoint: it takes the datagrams that have come, for the first of
-// which it waits no longer than wait, acts on them and on what is due, sends, and calls
-// Done. It returns how many datagrams it found at first: none if another goroutine
-// received all the while, as one of the endpoint's own does without [Config.Manual], for
-// whose turn it waits as long. With [Forever] it returns when something was done. After Close it
-// returns [ErrClosed].
-func (e *Endpoint) Progress(wait time.Duration) (int, error) { return e.engine.Progress(wait) }
+func (e *Endpoint) Memory() Memory {
+	return e.memory
+}
 
 // Shutdown refuses new transactions, waits until those that are posted are done
-// or the context is, and closes the endpoint. In a callback it does not wait, as Close
-// does not: another goroutine does, which is then done with the context.
-func (e *Endpoint) Shutdown(ctx context.Context) error { return e.engine.Shutdown(ctx) }
+// or the context is, and closes the endpoint. A callback must not call it, as it must not call Close.
+func (e *Endpoint) Shutdown(ctx context.Context) error {
+	e.draining.Store(true)
+	var err error
+	var w Waiter
+	w.Init()
+	for _, c := range e.Conns() {
+		c.mu.Lock()
+		empty := c.tx.drain()
+		c.mu.Unlock()
+		if empty == nil || err != nil {
+			continue
+		}
+		e.sched.Await(ctx, &w, never, empty, nil)
+		select {
+		case <-empty:
+		default:
+			err = context.Cause(ctx) // nil if another goroutine closes the endpoint in that time
+		}
+	}
+	return errors.Join(err, e.Close())
+}
+
+// Stop begins to close the endpoint and returns at once: nothing can be posted any more, and another goroutine does what
+// Close does. Callbacks may call it. A program that has to know when all is over calls Close as well, which waits for it.
+func (e *Endpoint) Stop() {
+	e.draining.Store(true)
+	if !e.stopping.Swap(true) {
+		go e.Close()
+	}
+}
+
+// closeWarning is how long Close waits for callbacks before the logger hears of it. It is arbitrary: longer than a callback should take.
+const closeWarning = time.Second
 
 // Close ends the endpoint: everything pending fails with [ErrClosed], the
 // transport is closed, and when Close returns no goroutine of the endpoint and no
-// callback runs any more. It waits for callbacks that run, and calls Done itself.
-//
-// In a callback, of this endpoint or another one, it cannot wait: from then on nothing
-// can be posted, another goroutine does the rest, and Close returns nil at once. Who
-// has to know when it is over calls Close again elsewhere.
-func (e *Endpoint) Close() error { return e.engine.Close() }
-
-// AfterBatch is for layers above that take memory back from a peer: it calls f,
-// which must not block, when nothing that Admit allowed before this call is still
-// to be placed.
-func (e *Endpoint) AfterBatch(f func()) { e.engine.AfterBatch(f) }
-
-// Await is for layers above whose callers wait: it waits until ready says yes, the
-// context is done, or one of two channels, which may be nil, is closed or has something.
-// It drives the endpoint meanwhile, where nobody else does ([Config.Manual]) or where
-// that pays. It asks ready at first, whenever the waiter is roused, and while it drives
-// after every batch of datagrams; it reports what ready said last: no, too, if the
-// endpoint was closed, or failed with nobody to drive it.
-func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
-	return e.engine.Await(ctx, (*endpoint.Waiter)(w), ready, over, gone)
+// callback runs any more: then its memory and its port can be used for something else. It waits for
+// callbacks that run, and calls Done itself. So a callback, of this endpoint or another one, must not call
+// it: see [Endpoint.Stop].
+func (e *Endpoint) Close() error {
+	e.draining.Store(true)
+	e.mu.Lock() // a connection that is added and did not see that is there by now, and fails with the others
+	e.closed = true
+	e.mu.Unlock()
+	if d := e.polled(); d != nil {
+		defer d.polledBy(e, false)
+	}
+	if l := e.cfg.Logger; l != nil {
+		warn := time.AfterFunc(closeWarning, func() {
+			l.Warn("Close waits for callbacks of this endpoint to return: one that calls Close itself, or Shutdown, waits for ever and is to call Stop")
+		})
+		defer warn.Stop()
+	}
+	err := e.sched.Close(e.disconnectAll, e.transport.Close, func() {
+		e.batch.Abandon() // nothing is sent any more
+		e.failAll(ErrClosed)
+		e.deliverNotifications()
+	})
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
-// Ahead returns how many bytes are worth posting before what was posted earlier is in
-// frames: more only waits in the queue. See [Transaction.Packed].
-func (e *Endpoint) Ahead() int { return e.engine.Ahead() }
+// Done returns a channel that is closed when the endpoint carries nothing any more: it has
+// failed, or Close was called. [Endpoint.Err] says which.
+func (e *Endpoint) Done() <-chan struct{} {
+	return e.sched.Ended()
+}
+
+// Err returns why the endpoint carries nothing any more: what the transport or a callback
+// failed with, [ErrClosed] after Close, or nil.
+func (e *Endpoint) Err() error {
+	if err := e.sched.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-e.sched.Ended():
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// disconnectAll tells the peers that nothing comes any more. Before that the acknowledgements
+// leave that wait for company: what was completed is to be acknowledged, even if the program saw that and
+// closes the endpoint before the end of the batch.
+func (e *Endpoint) disconnectAll() {
+	for _, c := range e.Conns() {
+		c.mu.Lock()
+		if c.tx.sendsDisconnect() {
+			c.tx.disconnect()
+		}
+		c.mu.Unlock()
+	}
+}

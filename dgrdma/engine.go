@@ -1,103 +1,166 @@
 package dgrdma
 
 import (
-	"github.com/dgrdma/dgrdma/endpoint"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
 )
 
-// engine returns the configuration as the engine takes it.
-func (c *Config) engine() *endpoint.Config {
-	if c == nil {
-		return nil
-	}
-	f := &endpoint.Config{
-		ID: c.ID, Memory: engineMemory(c.Memory), Service: c.Service, Profile: c.Profile, Window: c.Window, PeerBuffer: c.PeerBuffer, MTU: c.MTU, Queue: c.Queue, GiveUp: c.GiveUp,
-		KeepAlive: c.KeepAlive, Coalesce: c.Coalesce, OpenIncoming: c.OpenIncoming, OpenMemory: c.OpenMemory, AcceptAny: c.AcceptAny, MaxPeers: c.MaxPeers,
-		PeersPerHost: c.PeersPerHost, KeepOldLife: c.KeepOldLife, BusyPoll: c.BusyPoll, NoHelp: c.NoHelp, Manual: c.Manual, Logger: c.Logger,
-		Trace: c.Trace, FirstFrame: c.FirstFrame, Entropy: c.Entropy, Keys: c.Keys, Checksum: c.Checksum,
-	}
-	if tell := c.OnEvent; tell != nil {
-		f.OnEvent = func(e endpoint.Event) {
-			tell(ourEvent(e))
+// engine is the endpoint as its scheduler sees it.
+type engine struct{ *Endpoint }
+
+// Now implements run.Engine.
+func (e engine) Now() ack.Instant { return e.now() }
+
+// Receive implements run.Engine.
+func (e engine) Receive(wait time.Duration) (int, error) {
+	if wait != 0 && !e.none {
+		// The last batch ended before nothing was left: a goroutine that waits has to have seen that.
+		if n, err := e.look(0); n > 0 || err != nil {
+			return n, err
 		}
 	}
-	f.NewController = c.NewController
-	if m, ok := c.Memory.(interface{ region() *Region }); ok {
-		f.Region = (*endpoint.Region)(m.region())
+	return e.look(wait)
+}
+
+func (e engine) look(wait time.Duration) (int, error) {
+	e.looks()
+	n, err := e.transport.Recv(e.datagrams, wait)
+	if n == 0 {
+		e.emptied(0)
 	}
-	return f
+	return n, err
 }
 
-func ourEvent(e endpoint.Event) Event {
-	return Event{Kind: e.Kind, Conn: (*Conn)(e.Conn), Peer: e.Peer, Reason: e.Reason, Txn: e.Txn, Frames: e.Frames, Size: e.Size, Err: e.Err}
+// fullBatch is how many datagrams make a batch that is not waited for to grow.
+// Arbitrary: that many share an acknowledgement.
+const fullBatch = 64
+
+// Apply implements run.Engine. Datagrams that came in that time belong to the batch:
+// they share their acknowledgements.
+func (e engine) Apply(n int) (reply bool, err error) {
+	now := e.now()
+	e.applying.Store(int64(max(now, 1)))
+	e.finds(now)
+	for total := n; n > 0; total += n {
+		if e.sealed != nil {
+			e.sealed.Open(now, e.datagrams[:n])
+		}
+		for in := e.datagrams[:n]; len(in) > 0; {
+			in = in[e.receive(now, in):]
+		}
+		if e.cfg.Manual || total >= fullBatch {
+			break
+		}
+		if n, err = e.transport.Recv(e.datagrams, 0); n == 0 {
+			e.emptied(now)
+		}
+	}
+	e.endBatch(now)
+	e.applying.Store(0)
+	return e.replies.Len() > 0 || e.sealed != nil && e.sealed.Owes(), err
 }
 
-// String is what happened, to whom, and what more is known.
-func (ev Event) String() string {
-	return endpoint.Event{Kind: ev.Kind, Peer: ev.Peer, Reason: ev.Reason, Txn: ev.Txn, Frames: ev.Frames, Size: ev.Size, Err: ev.Err}.String()
+// Serve implements run.Engine.
+func (e engine) Serve(c *Conn, now ack.Instant) (whole bool) { return !c.build(&e.batch, now) }
+
+// Flush implements run.Engine: it gives the batch to the transport.
+func (e engine) Flush() {
+	frames := e.batch.Frames()
+	if e.sealed != nil && len(frames) > 0 {
+		frames = e.sealed.Seal(e.now(), frames)
+	}
+	e.transmit(frames)
+	e.endSend()
+	if len(e.settle) > 0 {
+		e.settleSent()
+	}
 }
 
-// region is for memories that embed a Region: who waits for a word of it drives their
-// endpoint.
-func (r *Region) region() *Region { return r }
-
-// perConn is a PerConn as the engine asks it.
-type perConn struct {
-	Memory
-	each PerConn
+func (e engine) transmit(frames []transport.Outgoing) {
+	if len(frames) == 0 {
+		return
+	}
+	if _, err := e.transport.Send(frames); err != nil {
+		e.sched.Break(err)
+	}
 }
 
-// For implements [endpoint.PerConn]. What it returns is not asked again, whether or not it
-// embeds the PerConn.
-func (p perConn) For(c *endpoint.Conn) endpoint.Memory { return placedInto(p.each.For((*Conn)(c))) }
-
-// sized is a memory that says how large it is, so that services can be behind it.
-type sized interface{ Size() uint64 }
-
-// sizedPerConn is a PerConn that does.
-type sizedPerConn struct {
-	perConn
-	sized
+// endSend ends the batch.
+func (e engine) endSend() {
+	if e.batch.End() && e.notifications.late.Load() {
+		e.sched.Kick() // whose bytes are not needed any more
+	}
 }
 
-// engineMemory returns the memory of an endpoint as the engine has it.
-func engineMemory(m Memory) endpoint.Memory {
-	each, ok := m.(PerConn)
+// Expire implements run.Engine.
+func (e engine) Expire(c *Conn, now ack.Instant) {
+	var fin finished
+	defer e.finish(&fin)
+	c.expire(now, &fin)
+}
+
+// Deliver implements run.Engine.
+func (e engine) Deliver() { e.deliverNotifications() }
+
+// Broken implements run.Engine.
+func (e engine) Broken(err error) {
+	if l := e.cfg.Logger; l != nil {
+		l.Error("endpoint failed", "endpoint", e.cfg.ID, "err", err)
+	}
+}
+
+// Abandon implements run.Engine.
+func (e engine) Abandon(err error) { e.failAll(err) }
+
+// receive finds whose frame the first one is, and returns how many were acted on with it.
+func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
+	d, rest := &in[0], in[1:]
+	if len(d.Data) == 0 && e.sealed != nil {
+		return 1 // it was none, and was counted
+	}
+	b, ok := e.verify(d)
 	if !ok {
-		return placedInto(m)
+		return 1
 	}
-	if s, ok := m.(sized); ok {
-		return sizedPerConn{perConn{m, each}, s}
+	if frame.IsSession(b) && e.hasSessions(b, &d.From) {
+		return e.receiveSession(now, d, b, rest)
 	}
-	return perConn{m, each}
+	f := &e.frame
+	if err := f.Decode(b); err != nil {
+		e.countUnknown(d)
+		e.refuseUnknown(RefusedMalformed, PeerName{Addr: d.From})
+		return 1
+	}
+	if e.checksum {
+		f.Flags &^= frame.FlagChecksum
+	}
+	c := e.whose(f.Dst, f.Src, &d.From)
+	if c == nil {
+		if c = e.meet(now, f, d); c == nil {
+			return 1
+		}
+	}
+	e.last = c
+	e.hears(c)
+	c.rx.counters.BytesReceived += uint64(len(d.Data))
+	why, applied := c.rx.kind.receive(now, f)
+	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
+		t.FrameReceived(c.Name(), d.Data, why)
+		return 1 // it is shown each frame
+	}
+	if applied && len(rest) > 0 && len(rest[0].Data) == len(d.Data) {
+		return 1 + c.rx.kind.follow(now, f, rest, &d.From)
+	}
+	return 1
 }
 
-// placedInto returns a memory that data is placed into as the engine has it: there is
-// nothing between the two.
-func placedInto(m Memory) endpoint.Memory {
-	switch m := m.(type) {
-	case nil:
-		return nil
-	case *Region:
-		return (*endpoint.Region)(m)
+// whose returns the connection of frames between these ids, or nil.
+func (e *Endpoint) whose(dst, src frame.EndpointID, from *transport.Addr) *Conn {
+	if c := e.last; c != nil && c.peer.ID == src && c.peer.As == dst && c.peer.Addr == *from && !c.down.Load() {
+		return c
 	}
-	return m
+	return e.peers.find(peerKey{ids{dst, src}, *from})
 }
-
-// ourMemory returns a memory of the engine as the program gave it.
-func ourMemory(m endpoint.Memory) Memory {
-	switch m := m.(type) {
-	case nil:
-		return nil
-	case *endpoint.Region:
-		return (*Region)(m)
-	case perConn:
-		return m.Memory
-	case sizedPerConn:
-		return m.Memory
-	}
-	return m
-}
-
-// Memory returns what the peer writes into: the endpoint's, or what its PerConn
-// returned for this connection.
-func (c *Conn) Memory() Memory { return ourMemory((*endpoint.Conn)(c).Memory()) }

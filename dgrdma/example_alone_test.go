@@ -52,8 +52,8 @@ func Example_oneImport() {
 				up <- e.Peer
 			}
 		},
-		Trace: &dgrdma.Trace{FrameReceived: func(_ dgrdma.PeerName, f *dgrdma.Frame, why dgrdma.Reason) {
-			if why == dgrdma.RefusedNone && f.HasMessages() {
+		Trace: &dgrdma.Trace{FrameReceived: func(_ dgrdma.PeerName, f []byte, why dgrdma.Reason) {
+			if why == dgrdma.RefusedNone && len(f) > 0 {
 				frames.Add(1)
 			}
 		}},

@@ -2,12 +2,8 @@ package dgrdma
 
 import (
 	"fmt"
-	"hash/fnv"
-	"io"
-	"math/rand/v2"
 	"net/netip"
 
-	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/ether"
@@ -15,7 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// defaultSize is the memory of an endpoint of which nobody said how much.
+// defaultSize is the memory of an endpoint whose string has no size.
 const defaultSize = 64 << 10
 
 // Open opens an endpoint on the wire that an endpoint string names:
@@ -30,7 +26,7 @@ const defaultSize = 64 << 10
 // most, and takes the first of its addresses that this machine has, IPv4 before IPv6.
 // What the string says, cfg need not; where both say something it must be the same, but
 // for the profile, where the string counts. Without cfg.Memory the endpoint gets a [Region] of the
-// string's size, or of 64 KiB, into which whoever it is connected to may write. With
+// string's size, or of 64 KiB, into which every peer that it is connected to may write. With
 // new(Region) it has no memory: it only sends, unless it serves something, and its URL has
 // no size and id. A Memory that has no Size method needs a size in the string. Without an id
 // the endpoint gets one of 10 or more: with a port in the string always the same for an address
@@ -38,8 +34,8 @@ const defaultSize = 64 << 10
 // an address and nothing but ids tells them apart. [Endpoint.URL] is what peers are told.
 //
 // An endpoint at all addresses answers from the one that was asked; its URL names one of them, and
-// [Endpoint.URLs] has all. Whoever reaches any of them reaches it: name an address where that is too
-// many. Who asks two of them is two peers. A peer that it dials is sent to from the address that the
+// [Endpoint.URLs] has all. A peer that reaches any of them reaches it: name an address where that is too
+// many. A peer that asks two of them is two peers. A peer that it dials is sent to from the address that the
 // system has on the way there then: without a way Dial fails, and when the address goes, the
 // peer is given up.
 //
@@ -71,7 +67,7 @@ func Open(localURL string, cfg *Config) (*Endpoint, error) {
 // OpenOver opens an endpoint as [Open] does, on what wrap makes of the wire: one that records, or
 // loses. The endpoint closes that.
 func OpenOver(localURL string, cfg *Config, wrap func(Transport) Transport) (*Endpoint, error) {
-	o, err := openingOf(localURL, cfg)
+	o, err := openConfigOf(localURL, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +76,20 @@ func OpenOver(localURL string, cfg *Config, wrap func(Transport) Transport) (*En
 		return nil, err
 	}
 	wrapped := wrap(tc)
-	e, err := endpoint.New(wrapped, o.cfg.engine())
+	e, err := New(wrapped, &o.cfg)
 	if err != nil {
 		wrapped.Close()
 		return nil, err
 	}
-	return &Endpoint{engine: e, url: o.complete(tc)}, nil
+	e.url = o.complete(tc)
+	return e, nil
 }
 
 // OpenTransport opens the wire alone that an endpoint string names, with the options of the string
 // that are about it, for a program that sends and receives datagrams of its own, or for [New]. Over
 // Ethernet it gets frames for the endpoint id of the string, or for all.
 func OpenTransport(localURL string) (Transport, error) {
-	o, err := openingOf(localURL, &Config{Memory: new(Region)})
+	o, err := openConfigOf(localURL, &Config{Memory: new(Region)})
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +97,7 @@ func OpenTransport(localURL string) (Transport, error) {
 	return o.wire()
 }
 
-func openingOf(localURL string, cfg *Config) (*opening, error) {
+func openConfigOf(localURL string, cfg *Config) (*openConfig, error) {
 	u, err := url.Parse(localURL)
 	if err != nil {
 		return nil, err
@@ -111,15 +108,15 @@ func openingOf(localURL string, cfg *Config) (*opening, error) {
 	if a := u.Addr; u.Scheme == url.UDP && !a.Addr().IsValid() {
 		u.Addr = netip.AddrPortFrom(netip.IPv6Unspecified(), a.Port())
 	}
-	o := &opening{url: u}
+	o := &openConfig{url: u}
 	if cfg != nil {
 		o.cfg = *cfg
 	}
 	return o, o.settings()
 }
 
-// opening is what Open makes of a string and a Config.
-type opening struct {
+// openConfig is what Open makes of a string and a Config.
+type openConfig struct {
 	url       url.Endpoint
 	cfg       Config
 	mtu       int
@@ -133,7 +130,7 @@ type opening struct {
 }
 
 // settings applies the options and what the string says.
-func (o *opening) settings() error {
+func (o *openConfig) settings() error {
 	o.gso, o.gro = true, true
 	o.max, o.etherType = int(settings.Max.Default), int(settings.EtherType.Default)
 	for key, value := range o.url.Options.All() {
@@ -169,7 +166,7 @@ func (o *opening) settings() error {
 	}
 	switch size := o.memorySize(); {
 	case o.cfg.Memory == (*Region)(nil):
-		return nil // endpoint.New says what is wrong
+		return nil // New says what is wrong
 	case o.noMemory(): // services may come
 	case size == 0 && o.url.Size == 0:
 		return fmt.Errorf("dgrdma: the endpoint string must say how large a Memory is that is no Region: it has to end in ;<size>.<id>.<max>")
@@ -181,34 +178,14 @@ func (o *opening) settings() error {
 	return nil
 }
 
-// firstUsualID leaves out the ids that OpenCPI's C++ drivers need for their own peers (D1-7 in
-// docs/quirks.md): who has such a peer gives ids by hand.
-const firstUsualID = 10
-
-// usualID returns the id of an endpoint that was given none: always the same for an address and
-// port, so that a server's string is good after a restart; else random.
-func (o *opening) usualID() EndpointID {
-	first := firstUsualID
-	if o.max <= first {
-		first = 1
-	}
-	n := max(1, o.max-first) // below the number of ids, as C++ hosts need it
-	if o.url.Scheme != url.UDP || o.url.Addr.Port() == 0 {
-		return EndpointID(first + rand.IntN(n))
-	}
-	h := fnv.New32a()
-	io.WriteString(h, o.url.Addr.String())
-	return EndpointID(first + int(h.Sum32()%uint32(n)))
-}
-
 // noMemory reports whether there is memory of no bytes.
-func (o *opening) noMemory() bool {
+func (o *openConfig) noMemory() bool {
 	r, ok := o.cfg.Memory.(*Region)
 	return ok && r.Size() == 0 && o.url.Size == 0
 }
 
 // memorySize returns how large the memory is, or 0 if it does not say.
-func (o *opening) memorySize() uint64 {
+func (o *openConfig) memorySize() uint64 {
 	if m, ok := o.cfg.Memory.(interface{ Size() uint64 }); ok {
 		return m.Size()
 	}
@@ -216,7 +193,7 @@ func (o *opening) memorySize() uint64 {
 }
 
 // wire opens it.
-func (o *opening) wire() (transport.Conn, error) {
+func (o *openConfig) wire() (transport.Conn, error) {
 	switch o.url.Scheme {
 	case url.UDP:
 		return udp.Listen(udp.Config{Addr: o.url.Addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
@@ -235,7 +212,7 @@ func (o *opening) wire() (transport.Conn, error) {
 }
 
 // complete returns the endpoint as peers see it.
-func (o *opening) complete(tc transport.Conn) url.Endpoint {
+func (o *openConfig) complete(tc transport.Conn) url.Endpoint {
 	u := url.Endpoint{Scheme: o.url.Scheme, Size: o.url.Size, ID: uint16(o.cfg.ID), Max: uint16(o.max), UUID: o.url.UUID}
 	if o.url.Dialect != url.Short {
 		u.Dialect = o.url.Dialect

@@ -1,253 +1,136 @@
 package dgrdma
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"net/netip"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/transport/udp"
+	"github.com/dgrdma/dgrdma/frame"
 )
 
-// TestOpenUDP: two endpoints opened by short strings, over loopback, without
-// privileges.
-func TestOpenUDP(t *testing.T) {
-	for _, local := range []string{"udp:127.0.0.1", "udp:127.0.0.1?gso=off&gro=off", "udp:[::1]", "udp:127.0.0.1?mtu=1500", "udp:127.0.0.1?busypoll=on&sockbuf=default"} {
-		t.Run(local, func(t *testing.T) {
-			memory, err := NewRegion(20 << 20)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := Open(local, &Config{Memory: memory, AcceptAny: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer b.Close()
-			a, err := Open(local, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer a.Close()
-			toB, err := a.Dial(b.URL())
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			data := make([]byte, 900_000)
-			for i := range data {
-				data[i] = byte(i * 7)
-			}
-			for i := range uint32(20) {
-				// Each elsewhere: that one was read before the next is written, only
-				// the program's course says, which goes through the kernel.
-				at := 4096 + i*1<<20
-				err := toB.Write(ctx, &Transaction{
-					Segments: []Segment{{Addr: at, Bytes: data}}, Completion: Word(0, i+1),
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if memory.Load32(0) != i+1 || !bytes.Equal(memory.Bytes()[at:int(at)+len(data)], data) {
-					t.Fatal("acknowledged, but not in memory")
-				}
-			}
-		})
+// plain opens a connection to peer 1 of a kind that never sends again.
+func (f *feed) plain() (*Conn, *hostilePeer) {
+	f.t.Helper()
+	prof := OpenCPI2()
+	c, err := f.e.Connect(Peer{ID: 1, Addr: addrA, Profile: &prof})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return c, &hostilePeer{f: f}
+}
+
+// TestEvictionSparesWhatGoesOn checks that those transactions of a peer that never sends again are
+// evicted that are silent for longest, not those that began first.
+func TestEvictionSparesWhatGoesOn(t *testing.T) {
+	f := newFeed(t, Config{OpenIncoming: 4})
+	c, h := f.plain()
+	for i := range uint32(20) {
+		h.give(bare(1, 20, uint16(i+1)))
+		h.give(bare(2+i, 2, 1))
+	}
+	if st := c.Stats(); st.Completions != 1 || st.OpenEvicted != 16 || st.Open != 4 {
+		t.Errorf("%d completions, %d given up, %d open", st.Completions, st.OpenEvicted, st.Open)
 	}
 }
 
-// TestManualPoll: two endpoints without goroutines, driven by their owners.
-func TestManualPoll(t *testing.T) {
-	open := func() (*Endpoint, *Region) {
-		memory, err := NewRegion(4096)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := Open("udp:127.0.0.1", &Config{Memory: memory, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { e.Close() })
-		return e, memory
+// TestEvictionSparesTheFrame checks that nothing is evicted that the frame itself goes on with, and
+// nothing at all for a frame that does not fit.
+func TestEvictionSparesTheFrame(t *testing.T) {
+	f := newFeed(t, Config{OpenIncoming: 4})
+	c, h := f.plain()
+	h.give(bare(1, 4, 1), bare(2, 4, 1), bare(3, 4, 1), bare(4, 4, 1))
+	h.give(bare(1, 4, 2), bare(5, 4, 1))
+	if st := c.Stats(); st.Open != 4 || st.OpenEvicted != 1 {
+		t.Fatalf("%d open, %d given up", st.Open, st.OpenEvicted)
 	}
-	a, memA := open()
-	b, memB := open()
-	toB, err := a.Dial(b.URL())
-	if err != nil {
-		t.Fatal(err)
+	h.give(bare(1, 4, 3), bare(3, 4, 2), bare(4, 4, 2), bare(5, 4, 2), bare(6, 4, 1))
+	if st := c.Stats(); st.Open != 4 || st.OpenEvicted != 1 || st.RefusedBy(RefusedTooManyOpen) != 1 {
+		t.Fatalf("%d open, %d given up, refused %v", st.Open, st.OpenEvicted, st.Refused)
 	}
-	toA, err := b.Dial(a.URL())
-	if err != nil {
-		t.Fatal(err)
+	h.give(bare(1, 4, 3), bare(1, 4, 4))
+	for _, txn := range []uint32{3, 4, 5} {
+		h.give(bare(txn, 4, 2), bare(txn, 4, 3), bare(txn, 4, 4))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	poll := func(e *Endpoint, until func() bool) {
-		for !until() {
-			if ctx.Err() != nil {
-				t.Fatal(ctx.Err())
-			}
-			n, err := e.Progress(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n == 0 {
-				runtime.Gosched() // there may be but one processor
-			}
-		}
+	if st := c.Stats(); st.Completions != 4 || st.Open != 0 {
+		t.Errorf("%d completions, %d open", st.Completions, st.Open)
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		for i := uint32(1); i <= 1000; i++ {
-			poll(b, func() bool { return memB.Load32(0) == i })
-			if err := toA.Post(&Transaction{Completion: Word(0, i)}); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	}()
-	done := 0
-	for i := uint32(1); i <= 1000; i++ {
-		tx := &Transaction{
-			Segments: []Segment{{Addr: 64, Bytes: []byte("ping")}}, Completion: Word(0, i),
-			Done: func(_ *Transaction, err error) {
-				if err == nil {
-					done++
-				}
-			},
-		}
-		if err := toB.Post(tx); err != nil {
-			t.Fatal(err)
-		}
-		poll(a, func() bool { return memA.Load32(0) == i })
-	}
-	<-answered
-	go func() {
-		for ctx.Err() == nil { // the last acknowledgement
-			b.Progress(0)
-			runtime.Gosched()
-		}
-	}()
-	poll(a, func() bool { return done == 1000 })
-	cancel()
 }
 
-func TestOpenRefuses(t *testing.T) {
-	for _, c := range []struct{ url, says string }{
-		{"udp:192.0.2.1", "no interface of this machine has the address"},
-		{"udp?speed=high", `option "speed"; there are accept, busypoll,`},
-		{"udp?window=0", "window=0: need 1 to 16383"},
-		{"udp?gso=maybe", "gso=maybe: need on or off"},
-		{"udp?mtu=100", "mtu=100: need 128 to 65535"},
-		{"udp?profile=best", "native, fpga"},
-		{"udp?giveup=soon", "need a time"},
-		{"udp?giveup=1ns", "giveup=1ns: need a time of 1ms or more, such as 10s"},
-		{"udp?ring=on", "ring=on, which means something over Ethernet and nothing over UDP: leave it out"},
-		{"udp?ethertype=0xf042", "ethertype=0xf042, which means something over Ethernet"},
-		{"ether:nowhere0?gso=off", "gso=off, which means something over UDP and nothing over Ethernet: leave it out"},
-		{"ether:nowhere0?gro=on", "gro=on, which means something over UDP"},
-		{"udp:7100:1", "byte 4"},
+// TestWholeInOneFrame checks that what begins and ends in one frame is never open, however many
+// there are.
+func TestWholeInOneFrame(t *testing.T) {
+	f := newFeed(t, Config{OpenIncoming: 1})
+	c := f.native()
+	h := &hostilePeer{f: f, seq: 1}
+	h.give(times(300, func(i int) frame.Message { return bare(life+uint32(i/3), 3, uint16(1+i%3)) })...)
+	if st := c.Stats(); st.Completions != 100 || st.Open != 0 {
+		t.Errorf("%d completions, %d open, refused %v", st.Completions, st.Open, st.Refused)
+	}
+}
+
+// leaving closes the connection when its peer is first asked about.
+type leaving struct {
+	Memory
+	conn *Conn
+}
+
+func (m *leaving) Admit(src frame.EndpointID, msg *frame.Message) ([]byte, error) {
+	m.conn.Close()
+	return m.Memory.Admit(src, msg)
+}
+
+// TestClosedDuringAFrame checks that what the frame still opens is given back, too, when the peer is
+// closed while it is applied.
+func TestClosedDuringAFrame(t *testing.T) {
+	m := &leaving{Memory: new(Region)}
+	f := newFeed(t, Config{Memory: m})
+	c := f.native()
+	m.conn = c
+	h := &hostilePeer{f: f, seq: 1}
+	open := bare(life, 2, 1)
+	open.CompletionAddr, open.CompletionValue = frame.NoCompletion, frame.NoCompletion
+	h.give(open)
+	if n := c.rx.held.Bytes(); n != 0 || c.rx.open.Len() != 0 {
+		t.Errorf("%d bytes are kept", n)
+	}
+}
+
+// TestInterleavedTransactionsOfOneFrame checks that messages of one transaction that are apart in
+// their frame may contradict each other too. It is lost then, and nothing of it is kept.
+func TestInterleavedTransactionsOfOneFrame(t *testing.T) {
+	eight := []byte("12345678")
+	with := func(change func(*frame.Message)) msg {
+		m := data(life, 2, 2, 72, eight)
+		change(&m.Message)
+		return m
+	}
+	for name, third := range map[string]msg{
+		"count grows":      with(func(m *frame.Message) { m.Count = 200 }),
+		"another address":  with(func(m *frame.Message) { m.CompletionAddr += 8 }),
+		"another value":    with(func(m *frame.Message) { m.CompletionValue++ }),
+		"no contradiction": with(func(*frame.Message) {}),
 	} {
-		e, err := Open(c.url, nil)
-		if err == nil {
-			e.Close()
-			t.Errorf("%s: no error", c.url)
-		} else if !bytes.Contains([]byte(err.Error()), []byte(c.says)) {
-			t.Errorf("%s: %q does not say %q", c.url, err, c.says)
+		for _, profile := range []Profile{Native(), OpenCPI(false)} {
+			t.Run(profile.Name+", "+name, func(t *testing.T) {
+				var lost []uint32
+				cfg := Config{OnEvent: func(e Event) {
+					if e.Kind == TransactionLost {
+						lost = append(lost, e.Txn)
+					}
+				}}
+				withFakePeer(t, cfg, profile, func(t *testing.T, e *Endpoint, c *Conn, s *fakePeer) {
+					s.send(2, data(life, 2, 1, 64, eight), data(life+1, 1, 1, 128, eight), third)
+					if !acked(s.recv(10*time.Millisecond), 2) {
+						t.Error("was not acknowledged")
+					}
+					done := uint64(1)
+					if name == "no contradiction" {
+						done = 2
+					}
+					if st := c.Stats(); st.Completions != done || st.Open != 0 || len(lost) != 2-int(done) {
+						t.Errorf("%d completions, %d open, lost %v", st.Completions, st.Open, lost)
+					}
+				})
+			})
 		}
-	}
-}
-
-// TestURLWithoutMemory: the string of an endpoint that has nothing to write to says no size
-// and no id, and who posts to it is told why.
-func TestURLWithoutMemory(t *testing.T) {
-	e, err := Open("udp:127.0.0.1", &Config{Memory: new(Region)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	want := fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d", e.LocalAddr().AddrPort().Port())
-	if got := e.URL(); got != want {
-		t.Errorf("URL %q, want %q", got, want)
-	}
-	if _, err := ParsePeer(want); err == nil || !strings.Contains(err.Error(), "if the peer has memory or services to write to") {
-		t.Error(err)
-	}
-	e.AcceptAny(true)
-	by, err := Open("udp:127.0.0.1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer by.Close()
-	c, err := by.Dial(want)
-	if err != nil || c.Peer().ID != e.ID() || c.Peer().Size != 0 {
-		t.Fatalf("%+v, %v", c.Peer(), err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := c.Write(ctx, &Transaction{Completion: Word(0, 1)}); !errors.Is(err, ErrNoService) {
-		t.Error(err)
-	}
-}
-
-// TestWithoutMemory: of a configuration that says neither id nor memory, Open and New make
-// what the comments of its fields say.
-func TestWithoutMemory(t *testing.T) {
-	writes := func(e *Endpoint) error {
-		t.Helper()
-		by, err := Open("udp:127.0.0.1", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer by.Close()
-		e.AcceptAny(true)
-		c, err := by.Connect(Peer{ID: e.ID(), Addr: e.LocalAddr()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		return c.Write(ctx, &Transaction{Completion: Word(defaultSize-4, 1)})
-	}
-	opened, err := Open("udp:127.0.0.1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	if err := writes(opened); err != nil || opened.ID() == 0 || opened.Size() != 64<<10 || opened.Memory().(*Region).Load32(defaultSize-4) != 1 {
-		t.Errorf("opened: id %d, %d bytes: %v", opened.ID(), opened.Size(), err)
-	}
-	none, err := Open("udp:127.0.0.1", &Config{Memory: new(Region)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer none.Close()
-	wire := func() Transport {
-		w, err := udp.Listen(udp.Config{Addr: netip.MustParseAddrPort("127.0.0.1:0")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w
-	}
-	made, err := New(wire(), &Config{ID: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer made.Close()
-	for _, e := range []*Endpoint{none, made} {
-		if err := writes(e); !errors.Is(err, ErrNoService) || e.Size() != 0 {
-			t.Errorf("%d bytes: %v", e.Size(), err)
-		}
-	}
-	w := wire()
-	defer w.Close()
-	if _, err := New(w, &Config{}); err == nil || !strings.Contains(err.Error(), "only dgrdma.Open finds one by itself") {
-		t.Error(err)
 	}
 }

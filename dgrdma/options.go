@@ -14,7 +14,7 @@ import (
 // CheckOption returns what an option of an endpoint string stands for, in a few words, and
 // why [Open] would refuse it.
 func CheckOption(key, value string) (meaning string, err error) {
-	var o opening
+	var o openConfig
 	err = o.set(key, value)
 	if s := settings.OfOption(key); s != nil {
 		meaning = s.Help()
@@ -23,7 +23,7 @@ func CheckOption(key, value string) (meaning string, err error) {
 }
 
 // set does what an option says.
-func (o *opening) set(key, value string) error {
+func (o *openConfig) set(key, value string) error {
 	s := settings.OfOption(key)
 	if s == nil {
 		return fmt.Errorf("dgrdma: endpoint string has the option %q; there are %s", key, strings.Join(optionNames(), ", "))
@@ -68,7 +68,7 @@ func (o *opening) set(key, value string) error {
 }
 
 // configure sets the field of the configuration that a setting is about.
-func (o *opening) configure(s *settings.Setting, v settings.Value) {
+func (o *openConfig) configure(s *settings.Setting, v settings.Value) {
 	f := reflect.ValueOf(&o.cfg).Elem().FieldByName(s.Field)
 	if s.Kind == settings.Choice {
 		f.SetBool(v.On())
@@ -78,7 +78,7 @@ func (o *opening) configure(s *settings.Setting, v settings.Value) {
 }
 
 // suits refuses an option that means nothing on the wire that the string names.
-func (o *opening) suits(key, value string) error {
+func (o *openConfig) suits(key, value string) error {
 	wire := settings.OverUDP
 	if o.url.Scheme == url.Ether {
 		wire = settings.OverEther
@@ -91,9 +91,9 @@ func (o *opening) suits(key, value string) error {
 
 // agree does what an option says, which must be what the configuration says, if that says
 // something.
-func (o *opening) agree(key, value string) error {
+func (o *openConfig) agree(key, value string) error {
 	field := ""
-	if s := settings.OfOption(key); s != nil && s != settings.Profile { // which a program may give for whoever says none
+	if s := settings.OfOption(key); s != nil && s != settings.Profile { // which a program may give for users that give none
 		field = s.Field
 	}
 	config := reflect.ValueOf(&o.cfg).Elem()

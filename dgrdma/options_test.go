@@ -11,7 +11,8 @@ import (
 	"github.com/dgrdma/dgrdma/transport/ether"
 )
 
-// TestOptionsAreAccepted: every value that the table offers, and none beside its bounds.
+// TestOptionsAreAccepted checks that every value is accepted that the table offers, and none
+// outside its bounds.
 func TestOptionsAreAccepted(t *testing.T) {
 	accepted := func(s *settings.Setting, value string) bool {
 		_, err := CheckOption(s.Option, value)
@@ -61,6 +62,8 @@ func TestOptionsAreAccepted(t *testing.T) {
 	}
 }
 
+// TestCheckOption checks that CheckOption returns what an option means, and an error for a value or
+// an option that there is not.
 func TestCheckOption(t *testing.T) {
 	for _, c := range []struct{ key, value, meaning, wrong string }{
 		{"giveup", "2s", "without progress for so long, a peer is down, 1ms or more (default 10s)", ""},
@@ -75,7 +78,8 @@ func TestCheckOption(t *testing.T) {
 	}
 }
 
-// TestProfilesAreThoseOfTheTable: each name is that of a profile.
+// TestProfilesAreThoseOfTheTable checks that each name of a profile in the table is that of a
+// profile.
 func TestProfilesAreThoseOfTheTable(t *testing.T) {
 	for _, name := range settings.Profile.Words {
 		for _, overUDP := range []bool{false, true} {
@@ -86,14 +90,16 @@ func TestProfilesAreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// TestEtherTypeIsOne: the transport below has its own, as it knows no frames.
+// TestEtherTypeIsOne checks that the EtherType of the options is that of the transport, which has
+// its own, as it knows no frames.
 func TestEtherTypeIsOne(t *testing.T) {
 	if ether.EtherType != frame.EtherType {
 		t.Errorf("%#x and %#x", ether.EtherType, frame.EtherType)
 	}
 }
 
-// TestStringAndConfigurationAgree: what both say must be the same.
+// TestStringAndConfigurationAgree checks that the string and the configuration must say the same
+// where both say something.
 func TestStringAndConfigurationAgree(t *testing.T) {
 	for _, c := range []struct {
 		options string

@@ -19,7 +19,7 @@ import (
 	"github.com/dgrdma/dgrdma/settings"
 )
 
-var write = flag.Bool("write", false, "write what documentation says of settings")
+var writeDocs = flag.Bool("write", false, "write what documentation says of settings")
 
 // document asserts that a file says what the table of settings does, between two lines,
 // or writes it there.
@@ -37,7 +37,7 @@ func document(t *testing.T, path, after, before, want string) {
 	if string(got) == want {
 		return
 	}
-	if !*write {
+	if !*writeDocs {
 		t.Errorf("%s does not say what the table of settings does: go test ./dgrdma -run Documented -write", path)
 		return
 	}
@@ -47,6 +47,8 @@ func document(t *testing.T, path, after, before, want string) {
 	}
 }
 
+// TestOptionsAreDocumented checks that the documentation of Open lists the options as the table of
+// settings has them.
 func TestOptionsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -60,6 +62,8 @@ func TestOptionsAreDocumented(t *testing.T) {
 	document(t, "open.go", "gso=off:\n//\n", "func Open(", lines)
 }
 
+// TestSettingsAreDocumented checks that docs/settings.md lists the settings as their table has
+// them.
 func TestSettingsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	code := func(format string, s ...any) string {
@@ -79,8 +83,8 @@ func plain(t reflect.Type) bool {
 	return t.Kind() == reflect.Bool || t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64
 }
 
-// TestConfigAgreesWithSettings: each plain field has a row, each row's field is there, and
-// its comment has the bounds and the default of the row.
+// TestConfigAgreesWithSettings checks that each plain field has a row, each row's field is there,
+// and its comment has the bounds and the default of the row.
 func TestConfigAgreesWithSettings(t *testing.T) {
 	rows := make(map[string]*settings.Setting)
 	for _, s := range settings.All {
@@ -124,7 +128,7 @@ func TestConfigAgreesWithSettings(t *testing.T) {
 }
 
 func configComments(t *testing.T) map[string]string {
-	f, err := parser.ParseFile(token.NewFileSet(), "face_config.go", nil, parser.ParseComments)
+	f, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +142,7 @@ func configComments(t *testing.T) map[string]string {
 	return comments
 }
 
-// TestAdvertisedOptionsAreAccepted: options that documentation shows, in an endpoint
+// TestAdvertisedOptionsAreAccepted checks that options that documentation shows, in an endpoint
 // string or as code, are accepted.
 func TestAdvertisedOptionsAreAccepted(t *testing.T) {
 	inString := regexp.MustCompile("(?:udp|ether)[-:;/.\\w]*\\?([a-z]+=[^\\s\"'`)]*)")

@@ -19,8 +19,8 @@ func (d deaf) Recv(in []Datagram, wait time.Duration) (int, error) {
 	return 0, err
 }
 
-// TestOpenOver: the endpoint is on what the wire was made into, and is known by the wire's address; it
-// closes that, and what could not be opened, too.
+// TestOpenOver checks that the endpoint is on what the wire was made into, and is known by the wire's address; that it closes that, and
+// what could not be opened, too.
 func TestOpenOver(t *testing.T) {
 	var wire Transport
 	b, err := OpenOver("udp:127.0.0.1", &Config{AcceptAny: true}, func(t Transport) Transport {
@@ -58,7 +58,7 @@ func TestOpenOver(t *testing.T) {
 	}
 }
 
-// TestOpenTransport: two of them exchange what is no frame of ours, with the options of their strings.
+// TestOpenTransport checks that two transports exchange what is no frame of ours, with the options of their strings.
 func TestOpenTransport(t *testing.T) {
 	a, err := OpenTransport("udp:127.0.0.1?mtu=1000&gso=off")
 	if err != nil {

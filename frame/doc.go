@@ -22,7 +22,7 @@
 //	14      2     index of this message, from 1 (unused by the protocol)
 //	16      4     data address
 //	20      2     data length in bytes
-//	22      1     type, 0 but in a [Hello]
+//	22      1     type, 0 but in frames of the handshake and in lists of services
 //	23      1     not 0: another message follows
 //	24      n     data, then padding to a multiple of 8 if another follows
 //
@@ -33,8 +33,8 @@
 // # Session frames
 //
 // Between endpoints of our own kind that have a session, frames have a header of 18 bytes, with ids of 32 bits, a tag that names the
-// session, and a cumulative acknowledgement: see [SessionHeader] and [Control]. [IsSession] tells them apart. The engine does
-// not send them yet.
+// session, and a cumulative acknowledgement: see [SessionHeader] and [Control]. [IsSession] tells them apart. The
+// handshake that begins a session has frames of the kind above: see [Handshake].
 //
 // # Reading
 //
@@ -61,6 +61,6 @@
 // the bytes given to Parse and are valid as long as those are. Concurrency: all
 // types are plain values; functions may run at the same time on different
 // buffers. Errors: Parse fails only with *[Error]. Limits: 65535 bytes per
-// message, 65535 messages per transaction, 255 acknowledged ids per frame.
+// message, 65535 messages per transaction, 255 acknowledged ids per frame; of a session any number, in up to 64 ranges.
 // Nothing here allocates, except printing and a failing Parse.
 package frame

@@ -10,13 +10,20 @@ func (h Header) String() string { return string(h.Append(nil)) }
 
 // Append appends what String returns.
 func (h *Header) Append(b []byte) []byte {
-	b = number(b, "", uint32(h.Src))
-	b = number(b, "->", uint32(h.Dst))
+	b = h.ends(b)
 	b = number(b, " id ", uint32(h.Seq))
 	if h.AckCount != 0 {
 		b = number(b, " ack ", uint32(h.AckStart))
 		b = number(b, "+", uint32(h.AckCount))
 	}
+	return h.marks(b)
+}
+
+func (h *Header) ends(b []byte) []byte {
+	return number(number(b, "", uint32(h.Src)), "->", uint32(h.Dst))
+}
+
+func (h *Header) marks(b []byte) []byte {
 	switch {
 	case h.Flags&^(FlagMessages|FlagChecksum) != 0:
 		b = hexadecimal(b, " flags ", uint32(h.Flags))
@@ -119,12 +126,6 @@ func (m Message) String() string { return string(m.Append(nil)) }
 
 // Append appends what String returns.
 func (m *Message) Append(b []byte) []byte {
-	if h, ok := m.Hello(); ok {
-		return h.Append(b)
-	}
-	if h, ok := HandshakeOf(&Frame{}, m); ok {
-		return h.Append(b)
-	}
 	b = number(b, "txn ", m.Txn)
 	b = number(b, " ", uint32(m.Index))
 	b = number(b, "/", uint32(m.Count))
@@ -142,45 +143,43 @@ func (m *Message) Append(b []byte) []byte {
 	return b
 }
 
-// Append appends what h says, in words.
-func (h *Handshake) Append(b []byte) []byte {
-	b = number(append(b, h.Kind.String()...), " from epoch ", h.Sender)
-	if h.Receiver == 0 {
-		return append(b, " to anyone"...)
+// Append appends what h says, in words, in a frame to dst.
+func (h *Handshake) Append(b []byte, dst EndpointID) []byte {
+	b = append(b, h.Kind.String()...)
+	if h.Kind == HandshakeRefused {
+		return number(b, " to epoch ", h.Receiver)
 	}
-	return number(b, " to epoch ", h.Receiver)
+	b = number(b, " from epoch ", h.Sender)
+	switch {
+	case h.Receiver != 0:
+		return number(b, " to epoch ", h.Receiver)
+	case dst == 0:
+		return append(b, ", asks who is there"...)
+	}
+	return b
+}
+
+// AppendHandshake appends a frame with this header, which is of a handshake, in words. services and refusal are nil where it has none.
+func (h *Header) AppendHandshake(b []byte, is *Handshake, services *Services, refusal *Refusal) []byte {
+	b = h.marks(h.ends(b))
+	b = is.Append(append(b, " ["...), h.Dst)
+	if services != nil {
+		b = services.Append(append(b, ", "...))
+	}
+	if refusal != nil {
+		b = refusal.Append(append(b, ": "...))
+	}
+	return append(b, ']')
 }
 
 // Append appends what r says, in words.
-func (r Refusal) Append(b []byte) []byte {
-	return r.Identity.Append(append(append(b, whyTexts[r.Why]...), ", "...))
-}
-
-// Append appends what h says, in words. Lives are written as what they are: ids
-// of transactions.
-func (h Hello) Append(b []byte) []byte {
-	switch {
-	case h.Refers:
-		return number(b, "another endpoint is here, life ", h.Peer)
-	case h.Leaves:
-		b = append(b, "goodbye"...)
-	case h.Tells:
-		b = append(b, "hello back"...)
-	default:
-		b = append(b, "hello"...)
+func (r *Refusal) Append(b []byte) []byte {
+	b = number(append(b, whyTexts[r.Why]...), ", endpoint ", uint32(r.ID))
+	if r.Size == 0 {
+		return b
 	}
-	b = number(b, " from life ", h.Life)
-	if h.Peer == 0 {
-		return append(b, " to anyone"...)
-	}
-	return number(b, " to life ", h.Peer)
-}
-
-// Append appends what s says, in words.
-func (s Stamp) Append(b []byte) []byte {
-	b = number(b, "stamp for life ", s.Life)
-	b = number(b, " id ", s.ID)
-	return number(b, " ack from ", s.Start)
+	b = strconv.AppendUint(append(b, " with "...), r.Size, 10)
+	return append(b, " bytes"...)
 }
 
 // String lists the names, or says that there is none.
@@ -211,38 +210,22 @@ func (s *Services) Append(b []byte) []byte {
 	return b
 }
 
-// Append appends what i says, in words.
-func (i Identity) Append(b []byte) []byte {
-	b = number(b, "endpoint ", uint32(i.ID))
-	if i.Size == 0 {
-		return b
-	}
-	b = strconv.AppendUint(append(b, " with "...), i.Size, 10)
-	return append(b, " bytes"...)
-}
-
 // String describes the frame and each of its messages in one line.
 func (f Frame) String() string {
-	b := f.Header.Append(nil)
-	if s, ok := f.Stamp(); ok {
-		b = append(s.Append(append(b, " ["...)), ']')
+	if h, ok := f.Handshake(); ok {
+		var said *Services
+		var why *Refusal
+		if s, ok := f.Services(); ok {
+			said = &s
+		}
+		if r, ok := f.Refusal(); ok {
+			why = &r
+		}
+		return string(f.Header.AppendHandshake(nil, &h, said, why))
 	}
-	services, told := f.Services()
-	identity, identified := f.Identity()
-	refusal, refused := f.refused()
+	b := f.Header.Append(nil)
 	for c := f.Cursor(); c.Next(); {
-		if b = append(b, " ["...); refused {
-			b = append(refusal.Append(append(number(b, "REFUSED to epoch ", c.Msg.Addr), ": "...)), ']')
-			continue
-		}
-		b = c.Msg.Append(b)
-		if told {
-			b = services.Append(append(b, ", "...))
-		}
-		if identified {
-			b = identity.Append(append(b, ": "...))
-		}
-		b = append(b, ']')
+		b = append(c.Msg.Append(append(b, " ["...)), ']')
 	}
 	return string(b)
 }

@@ -96,24 +96,14 @@ func (f *Frame) Rest() []byte {
 	return f.body[len(f.body):cap(f.body)]
 }
 
-// Padding returns what is left of Rest behind the stamp, the services with a size probe, the identity, or the refusal
-// that peers of our own kind put there.
+// Padding returns what is left of Rest after the services, or the refusal, that frames of a handshake have there.
 func (f *Frame) Padding() []byte {
 	b := f.Rest()
-	if _, ok := f.Stamp(); ok {
-		return b[StampSize:]
-	}
-	if _, ok := f.SizeProbe(); ok {
-		return b[ServicesSize+SizeProbeSize:]
-	}
 	if _, ok := f.Services(); ok {
 		return b[ServicesSize:]
 	}
-	if _, ok := f.Identity(); ok {
-		return b[IdentitySize:]
-	}
-	if _, ok := f.refused(); ok {
-		return b[IdentitySize:]
+	if _, ok := f.Refusal(); ok {
+		return b[RefusalSize:]
 	}
 	return b
 }

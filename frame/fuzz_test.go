@@ -102,20 +102,14 @@ func checkSaid(t *testing.T, f *Frame) {
 	t.Helper()
 	rest := f.Rest()
 	said := make([]byte, len(rest)-len(f.Padding()))
-	stamp, stamped := f.Stamp()
 	services, told := f.Services()
-	identity, identified := f.Identity()
-	refusal, refused := f.refused()
+	refusal, refused := f.Refusal()
 	checkHandshake(t, f)
 	switch {
-	case stamped:
-		stamp.Put(said)
-	case identified:
-		if identity.Put(said); identity.ID == 0 || identity.ID == f.Src || identity.Size > 1<<32 {
-			t.Fatalf("%+v is taken", identity)
-		}
 	case refused:
-		refusal.Put(said)
+		if refusal.Put(said); refusal.ID == 0 || refusal.ID == f.Src && refusal.Why == 0 || refusal.Size > 1<<32 {
+			t.Fatalf("%+v is taken", refusal)
+		}
 	case told:
 		services.Put(said)
 		rest = rest[:servicesHead+len(services.All())*serviceSize]
@@ -152,9 +146,9 @@ func checkHandshake(t *testing.T, f *Frame) {
 		t.Fatalf("%+v became %+v, %v", h, got, ok)
 	}
 	if r, ok := RefusalOf(f); h.Kind == HandshakeRefused && ok {
-		said := make([]byte, IdentitySize)
-		if r.Put(said); !bytes.Equal(said, f.Rest()[:IdentitySize]) {
-			t.Fatalf("%+v is taken for %x", r, f.Rest()[:IdentitySize])
+		said := make([]byte, RefusalSize)
+		if r.Put(said); !bytes.Equal(said, f.Rest()[:RefusalSize]) {
+			t.Fatalf("%+v is taken for %x", r, f.Rest()[:RefusalSize])
 		}
 	}
 }

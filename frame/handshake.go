@@ -19,10 +19,24 @@ var handshakeNames = [handshakes]string{"none", "HELLO", "WELCOME", "CONFIRM", "
 
 func (k HandshakeKind) String() string { return handshakeNames[k] }
 
-// handshakeIndexes are the message indexes by which the kinds are told apart.
-var handshakeIndexes = [handshakes]uint16{
-	HandshakeHello: helloAsk, HandshakeWelcome: helloTell, HandshakeConfirm: 5, HandshakeReject: 6, HandshakeRefused: helloRefer,
+// HasServices reports whether [Services] may follow the message.
+func (k HandshakeKind) HasServices() bool {
+	return k == HandshakeHello || k == HandshakeWelcome || k == HandshakeConfirm
 }
+
+// handshakeIndexes are the message indexes by which the kinds are told apart. In a message without data whose transaction has no
+// data messages the protocol leaves them unused.
+var handshakeIndexes = [handshakes]uint16{
+	HandshakeHello: 0, HandshakeWelcome: 1, HandshakeRefused: 4, HandshakeConfirm: 5, HandshakeReject: 6,
+}
+
+const (
+	// NotHandshake is the message index of a completion alone, so that it is not taken for a frame of a handshake
+	// whatever it writes.
+	NotHandshake = 2
+
+	handshakeChecks = 1 // type
+)
 
 // Handshake is a frame by which two endpoints of our own kind begin a session. An endpoint of another kind may get one: to
 // that it is a message that does nothing. In the message it has these fields; count and length are 0, and both completion words
@@ -33,8 +47,9 @@ var handshakeIndexes = [handshakes]uint16{
 //	Index  0 HELLO, 1 WELCOME, 4 REFUSED, 5 CONFIRM, 6 REJECT
 //	Type   1: the frame has a checksum, and the session will have if both sides say so; else 0
 //
-// In the frame header, whose acknowledgement is none, Check is where a hello has its id: the frame id and the first
-// acknowledged id are its halves. [Services] may follow the message, and a [Refusal] follows in a REFUSED.
+// In the frame header, whose acknowledgement is none, the frame id and the first acknowledged id are the halves of Check.
+// [Services] may follow the message of a HELLO, a WELCOME or a CONFIRM, and a [Refusal] follows that of a REFUSED. A HELLO to
+// the id 0, which no endpoint has, asks who is there: the answer is a REFUSED from the id 0.
 type Handshake struct {
 	Kind             HandshakeKind
 	Sender, Receiver uint32 // epochs; Receiver is 0 in a HELLO
@@ -42,19 +57,39 @@ type Handshake struct {
 	Checks           bool   // the frame has a checksum, see [FlagChecksum]
 }
 
-// HandshakeSize is the length of a handshake frame without what may follow its message.
-const HandshakeSize = HeaderSize + MessageHeaderSize
+const (
+	// HandshakeSize is the length of a handshake frame without what may follow its message.
+	HandshakeSize = HeaderSize + MessageHeaderSize
+	// ListedSize is the length of one with [Services].
+	ListedSize = HandshakeSize + ServicesSize
+	// RefusedSize is the length of a REFUSED.
+	RefusedSize = HandshakeSize + RefusalSize
+)
 
 // Put writes the frame to the first HandshakeSize bytes of b.
 func (h *Handshake) Put(b []byte, dst, src EndpointID) {
-	header := Header{Dst: dst, Src: src, Flags: FlagMessages}
-	header.SetHelloID(h.Check)
+	header := Header{Dst: dst, Src: src, Flags: FlagMessages, Seq: Seq(h.Check), AckStart: Seq(h.Check >> 16)}
 	header.Put(b)
 	m := Message{Txn: h.Sender, Addr: h.Receiver, CompletionAddr: NoCompletion, CompletionValue: NoCompletion, Index: handshakeIndexes[h.Kind]}
 	if h.Checks {
-		m.Type = helloChecks
+		m.Type = handshakeChecks
 	}
 	m.Put(b[HeaderSize:])
+}
+
+// PutWith writes the frame and the list that follows it to the first bytes of b, and returns how many. Without a list, which is nil
+// then, a HELLO is as long as a REFUSED, so that its answer may be one.
+func (h *Handshake) PutWith(b []byte, dst, src EndpointID, list *Services) (n int) {
+	h.Put(b, dst, src)
+	switch {
+	case list != nil:
+		list.Put(b[HandshakeSize:])
+		return ListedSize
+	case h.Kind == HandshakeHello:
+		clear(b[HandshakeSize:RefusedSize])
+		return RefusedSize
+	}
+	return HandshakeSize
 }
 
 // HandshakeOf reads f as a frame of a handshake. Not ok: it is none. first is its first message.
@@ -63,7 +98,7 @@ func HandshakeOf(f *Frame, first *Message) (h Handshake, ok bool) {
 	if m.Count != 0 || m.Len != 0 || m.Completes() || m.Txn == 0 || m.More || f.AckCount != 0 {
 		return Handshake{}, false
 	}
-	h = Handshake{Sender: m.Txn, Receiver: m.Addr, Check: f.HelloID(), Checks: m.Type == helloChecks}
+	h = Handshake{Sender: m.Txn, Receiver: m.Addr, Check: uint32(f.AckStart)<<16 | uint32(f.Seq), Checks: m.Type == handshakeChecks}
 	for k := HandshakeHello; k < handshakes; k++ {
 		if handshakeIndexes[k] == m.Index {
 			h.Kind = k
@@ -89,39 +124,51 @@ func HandshakeOf(f *Frame, first *Message) (h Handshake, ok bool) {
 //	2       2     ID
 //	4       8     Size
 type Refusal struct {
-	Identity // of the sender
-	Why      uint8
+	ID   EndpointID // of the sender; never 0
+	Size uint64     // of its memory and services in bytes, up to 2^32; 0: not known
+	Why  uint8
 }
 
-// mostWhy is the highest reason of a Refusal.
-const mostWhy = 3
+const (
+	refusalMark = 0x49
+	// RefusalSize is the length of a refusal in bytes.
+	RefusalSize = 12
+	// mostWhy is the highest reason of a Refusal.
+	mostWhy = 3
+)
 
 var whyTexts = [mostWhy + 1]string{"another id is here", "no unknown sources are taken", "there is no room", "a seal is needed"}
 
-// Put writes r to the first IdentitySize bytes of b.
+// Put writes r to the first RefusalSize bytes of b.
 func (r Refusal) Put(b []byte) {
-	r.Identity.Put(b)
-	b[1] = r.Why
+	_ = b[RefusalSize-1]
+	b[0], b[1] = refusalMark, r.Why
+	binary.LittleEndian.PutUint16(b[2:], uint16(r.ID))
+	binary.LittleEndian.PutUint64(b[4:], r.Size)
 }
 
-// refused reports whether f is a REFUSED that says why. Of another id an [Identity] tells.
-func (f *Frame) refused() (r Refusal, ok bool) {
+// Handshake reads f as a frame of a handshake. Not ok: it is none.
+func (f *Frame) Handshake() (h Handshake, ok bool) {
 	c := f.Cursor()
 	c.Next()
-	if h, ok := HandshakeOf(f, &c.Msg); !ok || h.Kind != HandshakeRefused {
-		return Refusal{}, false
-	}
-	r, ok = RefusalOf(f)
-	return r, ok && r.Why != 0
+	return HandshakeOf(f, &c.Msg)
 }
 
-// RefusalOf returns what a REFUSED says. Not ok: nothing that could be.
+// Refusal returns what f says, which is a REFUSED. Not ok: it is none, or says nothing that could be.
+func (f *Frame) Refusal() (r Refusal, ok bool) {
+	if h, ok := f.Handshake(); !ok || h.Kind != HandshakeRefused {
+		return Refusal{}, false
+	}
+	return RefusalOf(f)
+}
+
+// RefusalOf is [Frame.Refusal] of a frame that is known to be a REFUSED.
 func RefusalOf(f *Frame) (r Refusal, ok bool) {
 	b := f.Rest()
-	if len(b) < IdentitySize || b[0] != identityMark || b[1] > mostWhy {
+	if len(b) < RefusalSize || b[0] != refusalMark || b[1] > mostWhy {
 		return Refusal{}, false
 	}
 	le := binary.LittleEndian
-	r = Refusal{Identity{ID: EndpointID(le.Uint16(b[2:])), Size: le.Uint64(b[4:])}, b[1]}
+	r = Refusal{ID: EndpointID(le.Uint16(b[2:])), Size: le.Uint64(b[4:]), Why: b[1]}
 	return r, r.ID != 0 && r.Size <= 1<<32 && (r.Why != 0 || r.ID != f.Src)
 }

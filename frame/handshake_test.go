@@ -1,9 +1,21 @@
 package frame
 
 import (
+	"bytes"
+	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 )
+
+func bytesOf(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
 
 // TestHandshakeOnTheWire checks the bytes of each kind of handshake frame, and that they are read back.
 func TestHandshakeOnTheWire(t *testing.T) {
@@ -50,8 +62,9 @@ func TestNoHandshake(t *testing.T) {
 		"data":                       func(_ *Header, m *Message) { m.Len = 1 },
 		"one of many":                func(_ *Header, m *Message) { m.Count = 1 },
 		"an index of nothing":        func(_ *Header, m *Message) { m.Index = 7 },
-		"a completion without data":  func(_ *Header, m *Message) { m.Index = NotHello },
+		"a completion without data":  func(_ *Header, m *Message) { m.Index = NotHandshake },
 		"no sender":                  func(_ *Header, m *Message) { m.Txn = 0 },
+		"one of two":                 func(_ *Header, m *Message) { m.More = true },
 		"it acknowledges":            func(h *Header, _ *Message) { h.AckCount = 1 },
 		"a HELLO to an epoch":        func(_ *Header, m *Message) { m.Index = 0 },
 		"a WELCOME to no epoch":      func(_ *Header, m *Message) { m.Addr = 0 },
@@ -61,7 +74,7 @@ func TestNoHandshake(t *testing.T) {
 	} {
 		h, m := Header{Dst: 2, Src: 1, Flags: FlagMessages}, good
 		change(&h, &m)
-		b := make([]byte, HandshakeSize+1)
+		b := make([]byte, 2*HandshakeSize)
 		h.Put(b)
 		m.Put(b[HeaderSize:])
 		if got, ok := handshakeOf(t, b); ok {
@@ -80,11 +93,14 @@ func TestRefusalOnTheWire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if r, ok := f.Refusal(); ok && len(f.Padding()) != len(said)-RefusalSize || !ok && len(f.Padding()) != len(said) {
+			t.Errorf("%+v, and %d bytes of padding, of %d", r, len(f.Padding()), len(said))
+		}
 		return RefusalOf(&f)
 	}
 	for why := range uint8(mostWhy + 1) {
-		r := Refusal{Identity{ID: 0x1122, Size: 1 << 32}, why}
-		said := make([]byte, IdentitySize)
+		r := Refusal{ID: 0x1122, Size: 1 << 32, Why: why}
+		said := make([]byte, RefusalSize)
 		r.Put(said)
 		if want := bytesOf(t, "49 0"+string('0'+rune(why))+" 2211 0000000001000000"); string(said) != string(want) {
 			t.Errorf("%x, want %x", said, want)
@@ -104,6 +120,76 @@ func TestRefusalOnTheWire(t *testing.T) {
 	} {
 		if got, ok := read(bytesOf(t, said)); ok {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestRefusalOfNoRefused checks that what follows another frame is no refusal.
+func TestRefusalOfNoRefused(t *testing.T) {
+	said := make([]byte, RefusalSize)
+	Refusal{ID: 5, Size: 64}.Put(said)
+	ack := make([]byte, HeaderSize)
+	(&Header{Dst: 2, Src: 1, AckCount: 1}).Put(ack)
+	all := map[string][]byte{"an acknowledgement": ack, "data": lay(Header{Dst: 2, Src: 1, Flags: FlagMessages}, 0, dataMessage(1, 8))}
+	for k := HandshakeHello; k < HandshakeRefused; k++ {
+		h := Handshake{Kind: k, Sender: 5, Receiver: 5}
+		if k == HandshakeHello {
+			h.Receiver = 0
+		}
+		all[k.String()] = make([]byte, HandshakeSize)
+		h.Put(all[k.String()], 2, 1)
+	}
+	for name, b := range all {
+		f, err := Parse(append(b, said...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := f.Refusal(); ok || len(f.Padding()) != RefusalSize {
+			t.Errorf("%s: %+v, %v", name, r, ok)
+		}
+	}
+}
+
+// TestHandshakeInWords checks how each kind of handshake frame is printed.
+func TestHandshakeInWords(t *testing.T) {
+	var s Services
+	s.Add(Service{serviceName(t, "link"), 4096})
+	list := make([]byte, ServicesSize)
+	s.Put(list)
+	why := func(r Refusal) []byte {
+		b := make([]byte, RefusalSize)
+		r.Put(b)
+		return b
+	}
+	for _, c := range []struct {
+		dst, src EndpointID
+		h        Handshake
+		said     []byte
+		want     string
+	}{
+		{2, 1, Handshake{Kind: HandshakeHello, Sender: 7}, nil, "1->2 [HELLO from epoch 7]"},
+		{2, 1, Handshake{Kind: HandshakeHello, Sender: 4294967295}, list, "1->2 [HELLO from epoch 4294967295, serves link]"},
+		{2, 1, Handshake{Kind: HandshakeHello, Sender: 7, Check: 99}, make([]byte, ServicesSize), "1->2 [HELLO from epoch 7]"},
+		{0, 1, Handshake{Kind: HandshakeHello, Sender: 7}, nil, "1->0 [HELLO from epoch 7, asks who is there]"},
+		{0, 1, Handshake{Kind: HandshakeHello, Sender: 7}, list, "1->0 [HELLO from epoch 7, asks who is there, serves link]"},
+		{1, 2, Handshake{Kind: HandshakeWelcome, Sender: 9, Receiver: 7, Check: 5}, list, "2->1 [WELCOME from epoch 9 to epoch 7, serves link]"},
+		{2, 1, Handshake{Kind: HandshakeConfirm, Sender: 7, Receiver: 9, Check: 5}, list, "1->2 [CONFIRM from epoch 7 to epoch 9, serves link]"},
+		{1, 2, Handshake{Kind: HandshakeReject, Sender: 9, Receiver: 7, Check: 5}, list, "2->1 [REJECT from epoch 9 to epoch 7]"},
+		{1, 2, Handshake{Kind: HandshakeRefused, Sender: 7, Receiver: 7}, nil, "2->1 [REFUSED to epoch 7]"},
+		{1, 0, Handshake{Kind: HandshakeRefused, Sender: 7, Receiver: 7}, why(Refusal{ID: 5, Size: 1 << 20}), "0->1 [REFUSED to epoch 7: another id is here, endpoint 5 with 1048576 bytes]"},
+		{1, 2, Handshake{Kind: HandshakeRefused, Sender: 7, Receiver: 7}, why(Refusal{ID: 5}), "2->1 [REFUSED to epoch 7: another id is here, endpoint 5]"},
+		{1, 2, Handshake{Kind: HandshakeRefused, Sender: 7, Receiver: 7}, why(Refusal{ID: 2, Why: 1}), "2->1 [REFUSED to epoch 7: no unknown sources are taken, endpoint 2]"},
+		{1, 2, Handshake{Kind: HandshakeRefused, Sender: 7, Receiver: 7}, why(Refusal{ID: 2, Why: 2}), "2->1 [REFUSED to epoch 7: there is no room, endpoint 2]"},
+		{1, 2, Handshake{Kind: HandshakeRefused, Sender: 7, Receiver: 7}, why(Refusal{ID: 2, Why: 3}), "2->1 [REFUSED to epoch 7: a seal is needed, endpoint 2]"},
+	} {
+		b := make([]byte, HandshakeSize)
+		c.h.Put(b, c.dst, c.src)
+		f, err := Parse(append(b, c.said...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.String(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }
@@ -142,5 +228,36 @@ func TestServicesAsData(t *testing.T) {
 			t.Errorf("%d services but a byte: %v", n, got)
 		}
 		s.Add(Service{serviceName(t, strings.Repeat("a", n%8+1)), uint32(n)})
+	}
+}
+
+// TestHandshakeWithAList checks how long the frames of a handshake are, with a list of services and without: a HELLO without one is as long as a
+// REFUSED, which may answer it, and a list can be read again.
+func TestHandshakeWithAList(t *testing.T) {
+	name, err := ParseServiceName("link")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list Services
+	list.Add(Service{Name: name, Base: 4096})
+	for k := HandshakeHello; k < handshakes; k++ {
+		h := Handshake{Kind: k, Sender: 5, Receiver: 5}
+		want := HandshakeSize
+		if k == HandshakeHello {
+			h.Receiver, want = 0, RefusedSize
+		}
+		b := bytes.Repeat([]byte{0xff}, ListedSize)
+		if n := h.PutWith(b, 2, 1, nil); n != want || len(bytes.Trim(b[HandshakeSize:n], "\x00")) > 0 {
+			t.Errorf("%v has %d bytes, want %d, zeros after the message", k, n, want)
+		}
+		n := h.PutWith(b, 2, 1, &list)
+		f, err := Parse(b[:n])
+		if err != nil || n != ListedSize {
+			t.Fatalf("%v with a list: %d bytes, %v", k, n, err)
+		}
+		got, ok := f.Handshake()
+		if s, listed := f.Services(); !ok || got != h || listed != k.HasServices() || listed && !slices.Equal(s.All(), list.All()) {
+			t.Errorf("%v with a list: %+v, %+v", k, got, s.All())
+		}
 	}
 }

@@ -34,25 +34,31 @@ func TestRun(t *testing.T) {
 			t.Fatalf("next is %+v, want %+v", next, m)
 		}
 		b := runFrame(h, m)
-		data, ok := r.Data(b)
-		if !ok || !slices.Equal(data, b[runHeaders:]) {
-			t.Fatalf("index %d does not go on", m.Index)
+		onlyGoesOn(t, b, runHeaders, r.Data)
+	}
+}
+
+// onlyGoesOn checks that a frame with headers of that length goes on as data says, and that none does of which a bit of the headers or the
+// length differs.
+func onlyGoesOn(t *testing.T, b []byte, headers int, data func(b []byte) ([]byte, bool)) {
+	t.Helper()
+	if d, ok := data(b); !ok || !slices.Equal(d, b[headers:]) {
+		t.Fatalf("% x does not go on", b[:headers])
+	}
+	for bit := range 8 * headers {
+		b[bit/8] ^= 1 << (bit % 8)
+		if _, ok := data(b); ok {
+			t.Errorf("% x goes on, with bit %d of byte %d changed", b[:headers], bit%8, bit/8)
 		}
-		for bit := range 8 * runHeaders {
-			b[bit/8] ^= 1 << (bit % 8)
-			if _, ok := r.Data(b); ok {
-				t.Errorf("index %d goes on with bit %d of byte %d changed", m.Index, bit%8, bit/8)
-			}
-			b[bit/8] ^= 1 << (bit % 8)
+		b[bit/8] ^= 1 << (bit % 8)
+	}
+	for n := range len(b) {
+		if _, ok := data(b[:n]); ok {
+			t.Errorf("%d of %d bytes go on", n, len(b))
 		}
-		for n := range len(b) {
-			if _, ok := r.Data(b[:n]); ok {
-				t.Errorf("%d of %d bytes go on", n, len(b))
-			}
-		}
-		if _, ok := r.Data(append(b, 0)); ok {
-			t.Error("with padding it goes on")
-		}
+	}
+	if _, ok := data(append(b, 0)); ok {
+		t.Error("with padding it goes on")
 	}
 }
 

@@ -50,21 +50,21 @@ type Service struct {
 	Base uint32
 }
 
-// MostServices is how many services an introduction names.
+// MostServices is how many services a list names.
 const MostServices = 8
 
-// Services is what an introduction says behind its message of which services its sender
+// Services is what HELLO, WELCOME and CONFIRM say after their message of which services their sender
 // has:
 //
 //	offset  size  field
 //	0       1     0x53
 //	1       1     their number, 0 to 8
-//	2       1     how many services it knows of the life that it names
+//	2       1     how many services it knows of the receiver
 //	3       1     0
 //	4       12    for each: name, 8 bytes, and base, 4 bytes
 //	              zeros up to ServicesSize
 //
-// It is always as long, so that the answer to an introduction is not longer than what
+// It is always as long, so that the answer to a HELLO is not longer than what
 // was asked. To all others it is link padding. The zero Services has none.
 //
 // Services are added and never go. So a peer that knows fewer than there are has yet to
@@ -72,7 +72,7 @@ const MostServices = 8
 type Services struct {
 	list [MostServices]Service
 	n    int
-	// Known is how many services the sender knows of the life that it names.
+	// Known is how many services the sender knows of the receiver.
 	Known int
 }
 
@@ -119,15 +119,10 @@ func (s *Services) Put(b []byte) {
 	}
 }
 
-// Services returns what an introduction says of its sender's services. Not ok: it says
-// nothing of them, or nothing that could be, or f is no introduction.
+// Services returns what a frame of the handshake says of its sender's services. Not ok: it says
+// nothing of them, or nothing that could be, or f is no such frame.
 func (f *Frame) Services() (s Services, ok bool) {
-	c := f.Cursor()
-	c.Next()
-	if h, ok := HandshakeOf(f, &c.Msg); ok && h.Kind == HandshakeConfirm {
-		return parseServices(f.Rest(), ServicesSize)
-	}
-	if h, ok := c.Msg.Hello(); !ok || h.Refers {
+	if h, ok := f.Handshake(); !ok || !h.Kind.HasServices() {
 		return Services{}, false
 	}
 	return parseServices(f.Rest(), ServicesSize)

@@ -14,13 +14,10 @@ func serviceName(t testing.TB, s string) ServiceName {
 	return n
 }
 
-// introduction returns a hello with what is said behind it.
+// introduction returns a HELLO with what follows its message.
 func introduction(behind []byte) []byte {
-	b := make([]byte, HeaderSize+MessageHeaderSize, 256)
-	h := Header{Dst: 2, Src: 1, Flags: FlagMessages}
-	h.Put(b)
-	m := Hello{Life: 7}.Message()
-	m.Put(b[HeaderSize:])
+	b := make([]byte, HandshakeSize, 256)
+	(&Handshake{Kind: HandshakeHello, Sender: 7}).Put(b, 2, 1)
 	return append(b, behind...)
 }
 
@@ -96,9 +93,9 @@ func TestServicesOfNoIntroduction(t *testing.T) {
 	list := make([]byte, ServicesSize)
 	s.Put(list)
 	h := Header{Dst: 2, Src: 1, Flags: FlagMessages}
-	hello := message{Hello{Life: 7}.Message(), nil}
+	hello := message{Message{Txn: 7, CompletionAddr: NoCompletion, CompletionValue: NoCompletion}, nil}
 	completion := hello
-	completion.Index = NotHello
+	completion.Index = NotHandshake
 	ack := make([]byte, HeaderSize)
 	(&Header{Dst: 2, Src: 1, AckCount: 1}).Put(ack)
 	for name, b := range map[string][]byte{
@@ -126,16 +123,13 @@ func TestPadding(t *testing.T) {
 	s.Add(Service{serviceName(t, "memory"), 0})
 	list := make([]byte, ServicesSize)
 	s.Put(list)
-	stamped := bytesOf(t, "0200 0100 3412 feff 03 00"+"ddccbbaa 34120500 feff0100")
+	ack := bytesOf(t, "0200 0100 3412 feff 03 00")
 	for name, tt := range map[string]struct {
 		b    []byte
 		want int
 	}{
-		"acknowledgement":  {stamped[:HeaderSize], 0},
-		"padded":           {append(bytesOf(t, "0200 0100 3412 feff 03 00"), make([]byte, 36)...), 36},
-		"stamp":            {stamped, 0},
-		"stamp, padded":    {append(stamped[:len(stamped):len(stamped)], 1, 2, 3), 3},
-		"stamp, cut":       {stamped[:len(stamped)-1], StampSize - 1},
+		"acknowledgement":  {ack, 0},
+		"padded":           {append(ack[:len(ack):len(ack)], make([]byte, 36)...), 36},
 		"hello":            {introduction(nil), 0},
 		"hello, padded":    {introduction(make([]byte, 200)), 200},
 		"services":         {introduction(list), 0},
@@ -161,7 +155,7 @@ func TestServicesInWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := f.String(), "1->2 id 0 [hello from life 7 to anyone, "+want+"]"; got != want {
+		if got, want := f.String(), "1->2 [HELLO from epoch 7, "+want+"]"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		s.Add(Service{serviceName(t, []string{"memory", "link"}[len(s.All())%2]), 0})

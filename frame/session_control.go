@@ -8,6 +8,11 @@ const (
 	byeSize   = 28
 	probeSize = 22
 
+	// LeastSessionAck is the length of an acknowledgement without ranges, RangeSize that of a range, and MostSessionAck that of
+	// the longest acknowledgement.
+	LeastSessionAck = ackSize
+	RangeSize       = rangeSize
+	MostSessionAck  = ackSize + MostRanges*rangeSize
 	// MostRanges is how many ranges an acknowledgement has at most. Of more runs of ids it has the lowest 63 and the highest.
 	MostRanges = 64
 	// LongestDelay is the longest delay that an acknowledgement can tell, in microseconds: it stands for all that are longer.

@@ -11,10 +11,6 @@ func (f *flow) acknowledged(s *seen) {
 	if f == nil || s.AckCount == 0 || !f.ids.begun {
 		return
 	}
-	if st, ok := s.stamp(); ok && f.life != 0 && st.life != f.life {
-		f.acksStale++ // it speaks to a life that is over
-		return
-	}
 	start := f.ids.newest.Near(s.AckStart)
 	any, waiting := false, f.inFlight
 	for i := range int(s.AckCount) {

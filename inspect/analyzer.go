@@ -51,7 +51,8 @@ type Analyzer struct {
 	untimed        int
 	firstMalformed int
 	joined         joinedRecord
-	hiddenIn       int // records
+	offload        bool // there are records of several frames
+	hiddenIn       int  // records
 	firstHidden    int
 	unsplit        counted // records that may be of several frames, of which the first is cut
 	headless       int     // frames cut within their headers
@@ -107,16 +108,18 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	} else if f, err := frame.Parse(b); err != nil {
 		ok = false
 	} else {
-		s.rest = f.Rest()
 		s.services, s.told = f.Services()
-		s.refusal, s.refused = frame.RefusalOf(&f)
+		s.refusal, s.refused = f.Refusal()
 	}
 	if !ok && p.Cut() && p.Length >= frame.HeaderSize {
 		a.headless++
 		return
 	}
 	a.messagesOf(p, s)
-	if nobody := s.Src == 0 || s.Dst == 0; !ok || nobody && !isIntroduction(s) {
+	if len(s.messages) == 1 {
+		s.shake, _ = frame.HandshakeOf(&frame.Frame{Header: s.Header}, &s.messages[0])
+	}
+	if nobody := s.Src == 0 || s.Dst == 0; !ok || nobody && !s.ofHandshake() {
 		a.malformed(p)
 		return
 	} else if nobody {
@@ -132,19 +135,13 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	}
 	a.unsealed(k, s)
 	if f := a.flow(k, s); f != nil {
-		lives := f.nRestart
-		if r := f.reverse; r != nil && r.ours {
-			f.ours = true
-		}
+		restarts := f.nRestart
 		f.add(s)
 		a.reads(f, p, s)
 		if f.reverse == nil {
 			f.reverse = a.reverse(k)
 		}
-		if r := f.reverse; r != nil && f.ours { // so is its peer
-			r.ours = true
-		}
-		f.heardOf(s, f.nRestart > lives)
+		f.heardOf(s, f.nRestart > restarts)
 		f.reverse.acknowledged(s)
 		return
 	}

@@ -1,6 +1,6 @@
 package inspect
 
-// asked is who at an address was asked who is there, and by whom: by an introduction to the endpoint 0.
+// asked is who at an address was asked who is there, and by whom: by a HELLO to the endpoint 0.
 type asked struct {
 	key   flowKey
 	times counted
@@ -9,7 +9,7 @@ type asked struct {
 
 func (q *asked) direction() flowKey { return q.key }
 
-// asks takes an introduction to the endpoint 0, which asks who is at an address, or of it, which answers.
+// asks takes a frame of a handshake to the endpoint 0, which asks who is at an address, or of it, which answers.
 func (a *Analyzer) asks(k flowKey, record int) {
 	if k.dstID != 0 {
 		if q := opposite(a.questions, a.questionOrder, k); q != nil {
@@ -42,9 +42,9 @@ func (a *Analyzer) aboutQuestions(c *findings) {
 	}
 }
 
-// aboutIntroduction tells of who introduced itself to a peer that never answered, and sent nothing else that it could have answered.
-func (f *flow) aboutIntroduction(c *findings, from, to string) {
-	if n := f.introduction; n > 1 && f.reverse == nil && f.dataFirst == 0 && f.acksSent == 0 && !f.met {
-		c.add(Problem, "no answer", n, []int{f.firstRecord}, "%s introduced itself to %s %s, and "+unanswered, capital(from), to, times(n))
+// aboutHandshake tells of an endpoint that asked for a session, and was never answered, and sent nothing else that could have been answered.
+func (f *flow) aboutHandshake(c *findings, from, to string) {
+	if n := f.shaken; n > 1 && f.reverse == nil && f.dataFirst == 0 && f.acksSent == 0 && !f.session.met {
+		c.add(Problem, "no answer", n, []int{f.firstRecord}, "%s asked %s for a session %s, and "+unanswered, capital(from), to, times(n))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
 	"github.com/dgrdma/dgrdma/rdmap"
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
@@ -36,9 +37,9 @@ func (a *Analyzer) aboutConnections(c *findings) {
 			k.aboutFrames(c, w)
 			k.aboutTCP(c, w)
 		}
-		k.aboutRPC(c)
 	}
 	c.connection = 0
+	aboutRPC(c, a.streams)
 	if a.unfollowed.n > 0 {
 		c.add(Note, "more connections", a.unfollowed.n, []int{a.unfollowed.first}, "%s of iWARP %s not told of: at most %d are.",
 			count(a.unfollowed.n, "further connection"), isAre(a.unfollowed.n), mostConnections)
@@ -172,7 +173,8 @@ func (k *connection) aboutEnd(c *findings, w int) {
 	default:
 		c.add(Note, "unanswered", n, []int{d.requests[0].At.Record}, "%s of %s %s not answered before the connection was terminated.", count(n, "request"), k.name(w), wasWere(n))
 	}
-	if setUp := k.strange() || k.unanswered(); d.reset != 0 && !setUp { // else what was not done is told with that
+	// Else what was not done is told with the set-up, or with the Calls.
+	if told := k.strange() || k.unanswered() || k.unansweredCalls(); d.reset != 0 && !told {
 		waiting := len(d.requests) + len(other.requests)
 		if d.unfinished || other.unfinished || waiting > 0 || d.incomplete.n+other.incomplete.n > 0 {
 			c.add(Problem, "reset", 1, []int{d.reset}, "%s reset the connection while messages were under way.", k.name(w))
@@ -183,6 +185,11 @@ func (k *connection) aboutEnd(c *findings, w int) {
 	if d.incomplete.n > 0 && d.closed != 0 {
 		c.add(Problem, "incomplete", d.incomplete.n, []int{d.incomplete.first, d.closed}, "%s closed the connection within a frame, of which %s were sent.", k.name(w), count(d.incomplete.n, "byte"))
 	}
+}
+
+// unansweredCalls reports whether Calls of RPC-over-RDMA had no Reply at the end.
+func (k *connection) unansweredCalls() bool {
+	return k.rpc.of != nil && k.rpc.of.Found[rpcrdma.Unanswered].N > 0
 }
 
 // find returns the record of the latest frame with a header, 0 if it is not known. Of a Read siw writes something else in the place of its

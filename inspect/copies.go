@@ -60,16 +60,12 @@ func (f *flow) conflict(s *seen, first brief) {
 	if f.firstConflict == 0 {
 		f.firstConflict = s.record
 	}
-	if !(!f.ours && firstOfLife(s) || f.strays.note(s)) {
+	if !firstOfLife(s) && !f.strays.note(s) {
 		return
 	}
 	f.conflicts = max(f.conflicts-max(f.strays.n, 1), 0)
-	if f.ours { // else it would have announced a restart
-		f.leap(s)
-	} else {
-		f.believed(s)
-		f.restart(s, 0, "ids began anew, with other content")
-	}
+	f.believed(s)
+	f.restart(s, "ids began anew, with other content")
 	f.firstSight(s, f.ids.newest, first)
 }
 

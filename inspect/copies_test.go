@@ -13,8 +13,6 @@ import (
 func TestCopiesOfJoinedFrames(t *testing.T) {
 	for _, joined := range []int{1, 2, 20, 64} {
 		s := newStory()
-		s.hello(1, 2, 1<<16|99, 7)
-		s.hello(2, 1, 1<<16|500, 8)
 		batch := func(first frame.Seq, n int) {
 			record := s.record + 1
 			for i := range n {
@@ -41,32 +39,39 @@ func TestCopiesOfJoinedFrames(t *testing.T) {
 	}
 }
 
-// TestOurOwnKindAnnouncesARestart checks that of an endpoint of our own kind that goes on where the capture lost more than all ids, or any other long piece, no restart
-// is guessed, and of others it is (N3).
-func TestOurOwnKindAnnouncesARestart(t *testing.T) {
-	for _, ours := range []bool{true, false} {
-		for _, lost := range []int{5_000, 30_000, 60_000, 65_536 - 90, 65_536 - 10, 2*65_536 - 10, 200_000 - 40_000} {
-			for _, backwards := range []bool{false, true} { // transactions, as where several go on at once
-				s := newStory()
-				if ours {
-					s.hello(1, 2, 1<<16|999, 7)
-					s.hello(2, 1, 1<<16|500, 8)
-				}
-				s.data(1000, 1000, 100)
-				s.acks(501, 1000, 100)
-				txn := uint32(1100 + lost)
-				if backwards {
-					txn = 500
-				}
-				s.data(frame.Seq(1100+lost), txn, 100)
-				s.acks(502, frame.Seq(1100+lost), 100)
-				r := s.a.Report()
-				if f := flowFrom(t, r, 1); ours && (len(f.Restarts) > 0 || f.Conflicts > 2 || !strings.Contains(said(r), "go on elsewhere once: a long piece is missing in the capture, or endpoint 1 restarted")) {
-					t.Errorf("%d frames lost, backwards %v: %+v; said %s", lost, backwards, f.Restarts, said(r))
-				} else if !ours && backwards && len(f.Restarts) != 1 {
-					t.Errorf("not ours, %d frames lost: no restart; said %s", lost, said(r))
-				}
-			}
+// TestRestartIsGuessed checks that of an endpoint without sessions whose transactions go back where the capture lost more than all ids, or any other
+// long piece, a restart is guessed (N3).
+func TestRestartIsGuessed(t *testing.T) {
+	for _, lost := range []int{5_000, 30_000, 60_000, 65_536 - 90, 65_536 - 10, 2*65_536 - 10, 200_000 - 40_000} {
+		s := newStory()
+		s.data(1000, 1000, 100)
+		s.acks(501, 1000, 100)
+		s.data(frame.Seq(1100+lost), 500, 100)
+		s.acks(502, frame.Seq(1100+lost), 100)
+		r := s.a.Report()
+		if f := flowFrom(t, r, 1); len(f.Restarts) != 1 {
+			t.Errorf("%d frames lost: no restart; said %s", lost, said(r))
+		}
+	}
+}
+
+// TestNoRestartOfASessionIsGuessed checks that in a session, in which nothing begins anew, ids that go on elsewhere are a long piece that the capture lost (N3).
+func TestNoRestartOfASessionIsGuessed(t *testing.T) {
+	for _, lost := range []uint32{5_000, 60_000, 65_536, 1 << 20, 1 << 31} {
+		s := newSessionStory(false)
+		first := uint32(epoch1)
+		s.begin(epoch1, epoch2)
+		for i := range uint32(100) {
+			s.data(first+1+i, 0)
+		}
+		s.acks2(first+100, 0, false, first+100)
+		for i := range uint32(100) {
+			s.data(first+101+lost+i, 0)
+		}
+		s.acks2(first+200+lost, 0, false, first+200+lost)
+		r := s.a.Report()
+		if f := flowFrom(t, r, 1); len(f.Restarts) > 0 || f.Conflicts > 0 || !strings.Contains(said(r), "go on elsewhere once: a long piece is missing in the capture, or endpoint 1 restarted") {
+			t.Errorf("%d frames lost: %+v; said %s", lost, f.Restarts, said(r))
 		}
 	}
 }

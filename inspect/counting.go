@@ -11,6 +11,7 @@ const (
 type counting struct {
 	begun      bool
 	first, top uint64
+	behind     uint64 // counters up to it may be of frames behind the snap length, of a record that looks like one frame
 	slots      [counterWindow]counterSlot
 	far        uint64 // the last one that was far from all others
 	farRow     int    // how many in a row were, and follow each other
@@ -21,12 +22,14 @@ type counterSlot struct {
 	salt   uint32 // tells a copy from a frame under another key
 	record int32  // of a missing one, what came in its place
 	seen   bool
+	behind bool // of a missing one: it may be behind the snap length
 }
 
 // sealedCounts is what the counters of a direction tell.
 type sealedCounts struct {
 	keys, missing, late, copies, strays int
 	behind                              int // counters before all that are remembered: late ones, most likely, which are in missing too
+	unsplit                             int // of the missing ones, those that may be behind the snap length
 	firstMissing, firstLate, firstCopy  int // records
 }
 
@@ -44,6 +47,14 @@ func (c *counting) begin(n uint64, salt uint32, k *sealedCounts) {
 	*c = counting{begun: true, first: n, top: n}
 	*c.at(n) = counterSlot{salt: salt, seen: true}
 	k.keys++
+}
+
+// lostAt counts a frame that is not in the capture.
+func (k *sealedCounts) lostAt(s *counterSlot) {
+	k.lost(1, int(s.record))
+	if s.behind {
+		k.unsplit++
+	}
 }
 
 // add takes the counter of a frame.
@@ -98,8 +109,15 @@ func (c *counting) restarts(n uint64) bool {
 	return c.farRow >= backBelieved
 }
 
-// missed returns how many never came: those that came when they were forgotten may be among the missing.
-func (k *sealedCounts) missed() int { return max(0, k.missing-k.behind) }
+// missed returns how many never came: those that came when they were forgotten may be among the missing. Where the capture has records of
+// several frames, those that may be behind the snap length are not counted.
+func (w *sealedWay) missed() int {
+	n := w.missing - w.behind
+	if *w.offload {
+		n -= w.unsplit
+	}
+	return max(0, n)
+}
 
 // odd returns how many have a counter far from all others.
 func (k *sealedCounts) odd() int { return k.strays + k.behind }
@@ -137,7 +155,7 @@ func (c *counting) advance(n uint64, record int, k *sealedCounts) {
 	for c.top < n {
 		c.top++
 		c.leaves(c.top, k)
-		*c.at(c.top) = counterSlot{record: int32(record)}
+		*c.at(c.top) = counterSlot{record: int32(record), behind: c.top <= c.behind}
 	}
 }
 
@@ -147,7 +165,7 @@ func (c *counting) leaves(n uint64, k *sealedCounts) {
 		return
 	}
 	if s := c.at(n); !s.seen {
-		k.lost(1, int(s.record))
+		k.lostAt(s)
 	}
 }
 
@@ -162,7 +180,7 @@ func (c *counting) settle(k *sealedCounts) {
 	}
 	for n := from; n <= c.top; n++ {
 		if s := c.at(n); !s.seen {
-			k.lost(1, int(s.record))
+			k.lostAt(s)
 		}
 	}
 	c.slots = [counterWindow]counterSlot{}

@@ -33,10 +33,8 @@
 // the same, a network that doubles and holds back may have made them, and findings say so. So was a copy that has the transaction id of a later frame and writes to
 // the same place: that driver sends again what its request says by then.
 //
-// A restart is seen by an introduction of a life that was not known before, or, of peers that do not introduce theirs,
-// by ids that begin again with other content. If one of our own kind goes on elsewhere, the capture lost a long piece, or the introduction. The life that an endpoint names to
-// somebody it does not know, under the id 0, is none that it has. What was sent to
-// an endpoint before it began anew, and not acknowledged, was for the life that ended.
+// A restart of a peer without sessions is seen by ids that begin again with other content. What was sent to
+// an endpoint before that, and not acknowledged, was for the program that ended.
 //
 // An endpoint paused of which nothing was captured for a second at least while copies were sent to it, and which then
 // went on without a restart.

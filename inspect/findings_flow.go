@@ -66,10 +66,10 @@ func (f *flow) aboutLoss(c *findings) {
 			s = Warning
 		}
 		in, or := "in it", ""
-		if !f.introducedFirst { // one of the first frames may be an old one, sent again
+		if !f.fromFirst { // one of the first frames may be an old one, sent again
 			in, or = "after its first frames", ", or sent before it began"
 		}
-		if !f.ours {
+		if !f.ours() {
 			or += ", or no frame had them" // as where a sender numbers what it then does not send
 		}
 		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s not in the capture, nor acknowledged %s; the first is %d, before this record. %s lost before the point of capture, or by the capture itself%s. "+
@@ -77,7 +77,7 @@ func (f *flow) aboutLoss(c *findings) {
 	}
 	if f.jumps > 0 {
 		began := ""
-		if !f.introducedFirst {
+		if !f.fromFirst {
 			began = ", or was sent before it began"
 		}
 		c.add(Warning, "leap", f.jumps, []int{f.firstJump}, "Frame ids of %s go on elsewhere %s: a long piece is missing in the capture%s, or %s restarted. How many frames are missing cannot be told.", from, times(f.jumps), began, from)
@@ -85,8 +85,12 @@ func (f *flow) aboutLoss(c *findings) {
 	if f.tx.never > 0 && f.cut == 0 && f.hidden == 0 && f.jumps == 0 {
 		s := f.problem(f.nRestart > 0) // which is told
 		t := slices.MinFunc(f.tx.unfinished.all, func(a, b Transaction) int { return cmp.Compare(a.Begin, b.Begin) })
-		c.add(s, "transaction", f.tx.never, []int{t.Record}, "Of %s from %s to %s not all messages are in the capture; of transaction %d, which begins in this record, %d of %s are.",
-			count(f.tx.never, "transaction"), from, to, t.ID, t.Messages, count(t.Of, "message"))
+		but := ""
+		if f.session.stale.n+f.session.strange.n > 0 {
+			but = ", frames of ended or unknown sessions not counted"
+		}
+		c.add(s, "transaction", f.tx.never, []int{t.Record}, "Of %s from %s to %s not all messages are in the capture%s; of transaction %d, which begins in this record, %d of %s are.",
+			count(f.tx.never, "transaction"), from, to, but, t.ID, t.Messages, count(t.Of, "message"))
 	}
 }
 
@@ -152,7 +156,7 @@ func (f *flow) aboutOrder(c *findings) {
 	firsts := f.firsts
 	switch n := f.duplicates; {
 	case n == 0:
-	case 2*n > firsts && n > 2 && (!f.ours || f.doubled()): // of ours, it shows in frames that are never sent again
+	case 2*n > firsts && n > 2 && (!f.ours() || f.doubled()): // of ours, it shows in frames that are never sent again
 		c.add(Warning, "twice in the capture", n, nil, "%s of %s from %s to %s are in the capture twice: it was taken at two places "+
 			"(interface \"any\", both sides of a bridge), or the network doubles frames.", Grouped(int64(n)), count(firsts, "frame"), from, to)
 	default:
@@ -165,7 +169,7 @@ func (f *flow) aboutOrder(c *findings) {
 			or = ", or copies waited together before they were received"
 		}
 		or += ", or the acknowledgement after which " + itThey(n) + " " + wasWere(n) + " sent again is not in the capture before"
-		if !f.ours { // ours repeat nothing without a reason
+		if !f.ours() { // ours repeat nothing without a reason
 			or += ", or the sender is OpenCPI's first C++ driver, which repeats some frames too early"
 		}
 		c.add(s, "duplicates", n, f.firstMark(markDuplicate), "%s from %s to %s came again at once, too soon for a timeout: the network doubled %s%s.", count(n, "frame"), from, to, itThem(n), or)
@@ -192,9 +196,9 @@ func (f *flow) firstMark(k markKind) []int {
 }
 
 // oneSided reports whether the other direction is missing in the capture, and was there: its
-// frames are acknowledged, or what goes on behind an introduction does so since it was answered.
+// frames are acknowledged, or there is a session, which begins when it answers.
 func (f *flow) oneSided() bool {
-	return f.reverse == nil && f.a.headless == 0 && (f.acksSent > 0 || f.life != 0 && f.dataFirst > 0)
+	return f.reverse == nil && f.a.headless == 0 && (f.acksSent > 0 || f.session.any && f.dataFirst > 0)
 }
 
 // aboutPeer tells how the two ends behave.
@@ -243,7 +247,7 @@ func (f *flow) aboutPeer(c *findings) {
 			"a transaction of one message: OpenCPI's first driver and its hardware, when they receive it, write the completion word and drop the data.",
 			count(n, "message"), from, to, has(n))
 	}
-	f.aboutIntroduction(c, from, to)
+	f.aboutHandshake(c, from, to)
 	f.aboutWindow(c, from, to, firsts)
 }
 

@@ -10,8 +10,15 @@ func (f *flow) aboutSessions(c *findings) {
 	x := &f.session
 	from, to := c.names(f.key)
 	if x.n > 1 && (f.reverse == nil || f.reverse.session.n < x.n || f.number < f.reverse.number) {
-		c.add(Warning, "sessions", causeWeight+x.n, []int{x.all[1].Record}, "Frames from %s to %s are of %d sessions; the second begins in this record. One of the two restarted, was reset, or gave the other one up; "+
-			"what was under way failed.", from, to, x.n)
+		how := "One of the two restarted, was reset, or gave the other one up"
+		if one := &x.all[0]; one.Ended == "BYE" {
+			by := to
+			if one.own {
+				by = from
+			}
+			how = capital(by) + " ended the first one with BYE"
+		}
+		c.add(Warning, "sessions", causeWeight+x.n, []int{x.all[1].Record}, "Frames from %s to %s are of %d sessions; the second begins in this record. %s; what was under way failed.", from, to, x.n, how)
 	}
 	if n := x.resets.n; n > 0 {
 		quoted, records := "", []int{x.resets.first}
@@ -25,10 +32,10 @@ func (f *flow) aboutSessions(c *findings) {
 		c.add(Note, "BYE", x.byes.n, []int{x.byes.first}, "%s ended its session with %s: it said BYE.", capital(from), to)
 	}
 	if n := x.lost; n > 0 {
-		c.add(Warning, "lost", n, nil, "%s from %s to %s came after a later one of the same frame, or never, as its ACKs say.", count(n, "transmission"), from, to)
+		c.add(Warning, "lost", n, nil, "%s from %s to %s came after a later one of the same frame, or never, or before the session was there, as its ACKs say.", count(n, "transmission"), from, to)
 	}
 	if n := x.vain; n > 0 {
-		c.add(Note, "in vain", n, nil, "%s from %s came to %s when the frame had come before, as its ACKs say: not the frame was lost, but it or its acknowledgement was late.", count(n, "retransmission"), from, to)
+		c.add(Note, "in vain", n, nil, "%s from %s came to %s when the frame had come before, as its ACKs say: not the frame was lost, but it or its acknowledgement was late, or the network doubled the retransmission.", count(n, "retransmission"), from, to)
 	}
 	if n := x.unseen; n > 0 {
 		c.add(Note, "transmissions before", n, nil, "%s from %s to %s %s not in the capture, by the copy numbers of later ones: lost before the point of capture, by the capture itself, or sent before it began.",

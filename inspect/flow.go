@@ -1,9 +1,7 @@
 package inspect
 
 import (
-	"encoding/binary"
 	"hash/maphash"
-	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -15,7 +13,6 @@ import (
 const (
 	mostPoints  = 1600
 	mostMarks   = 250 // of each kind
-	mostLives   = 8
 	mostWorst   = 8
 	mostRestart = 16
 )
@@ -33,11 +30,11 @@ type seen struct {
 	at       time.Duration
 	wire     int
 	messages []frame.Message
-	rest     []byte // behind the header, if there are no messages
 	services frame.Services
-	told     bool // by an introduction, what the services are
+	told     bool // by a handshake, what the services are
 	data     int64
 	cut      bool
+	shake    frame.Handshake // if it is of one
 	refusal  frame.Refusal
 	refused  bool // there is one, if that is what the message says
 
@@ -55,56 +52,51 @@ type flow struct {
 	first, last             time.Duration
 	firstRecord, lastRecord int
 
-	frames, messages, wire            int64
-	withMessages, alone, introduction int
-	met                               bool  // an introduction names a life of the peer, which told it
-	firsts                            int   // frames with messages, seen for the first time
-	data, dataFirst                   int64 // all copies, and the first of each
-	resent, resentIDs, duplicates     int
-	together                          int // duplicates with the time of the copy before
-	alike                             int // resent with the header of the copy before: the network may have held back what it doubled
-	others, othersAgain               int // frames that are never sent again, and how many of them came again
-	live                              int // resent, under the transaction id of a later frame
-	uncounted                         int // messages with data under the count 0
-	late, tooOld, conflicts           int
-	missing, missingAcked             int
-	gaps                              int // ids that no frame of the capture has, so far as others show that; late ones included
-	acked, unacked, pending           int
-	abandoned                         int // unacknowledged when their sender began anew
-	acksAlone, acksCarried            int // acknowledgements in this flow's frames
-	acksSent                          int64
-	acksStale, acksOld                int // acknowledgements of this flow that name nothing present
-	earlyAcks                         int // frames sent again although an acknowledgement had been captured
-	toEnded                           int // of the unacknowledged, sent before the peer began anew
-	peerEnded                         int // the record in which it did last
-	firstUnacked, firstToEnded        slot
-	firstMissing, firstMissingAcked   slot
-	firstConflict, firstJump          int // records
-	firstCopy, firstLive              int // records
-	firstUncounted                    int
-	hidden, hiddenPlaced              int // frames behind the snap length, those of which the id is known
-	joinedSize                        int // of frames in records of several
+	frames, messages, wire          int64
+	withMessages, alone, shaken     int
+	firsts                          int   // frames with messages, seen for the first time
+	data, dataFirst                 int64 // all copies, and the first of each
+	resent, resentIDs, duplicates   int
+	together                        int // duplicates with the time of the copy before
+	alike                           int // resent with the header of the copy before: the network may have held back what it doubled
+	others, othersAgain             int // frames that are never sent again, and how many of them came again
+	live                            int // resent, under the transaction id of a later frame
+	uncounted                       int // messages with data under the count 0
+	late, tooOld, conflicts         int
+	missing, missingAcked           int
+	gaps                            int // ids that no frame of the capture has, so far as others show that; late ones included
+	acked, unacked, pending         int
+	abandoned                       int // unacknowledged when their sender began anew
+	acksAlone, acksCarried          int // acknowledgements in this flow's frames
+	acksSent                        int64
+	acksStale, acksOld              int // acknowledgements of this flow that name nothing present
+	earlyAcks                       int // frames sent again although an acknowledgement had been captured
+	toEnded                         int // of the unacknowledged, sent before the peer began anew
+	peerEnded                       int // the record in which it did last
+	firstUnacked, firstToEnded      slot
+	firstMissing, firstMissingAcked slot
+	firstConflict, firstJump        int // records
+	firstCopy, firstLive            int // records
+	firstUncounted                  int
+	hidden, hiddenPlaced            int // frames behind the snap length, those of which the id is known
+	joinedSize                      int // of frames in records of several
 
-	ids             ids
-	introducedFirst bool     // its first frame in the capture is an introduction
-	aligned         bool     // it is known how far its sender's ids, in 32 bits, are above these,
-	lifted          ack.Wide // namely so far
-	base            ack.Wide // the id whose height is raised
-	raised          int64
-	strays          stray
-	lives           []uint32
-	life            uint32
-	services        frame.Services // as that life introduced itself last
-	told            bool
-	spoke           time.Duration // when its sender was heard last, in whatever life
-	unheard         unheard
-	pauses          []Pause
-	nPauses         int
-	restarts        []Restart
-	nRestart        int
-	cut             int // frames whose last messages may not be known
-	cuts            int // all frames that were cut
-	jumps           int // places where the ids leap, and the frames cannot all have been lost
+	ids       ids
+	fromFirst bool     // the handshake of its first session is in the capture, and the first ids follow it
+	base      ack.Wide // the id whose height is raised
+	raised    int64
+	strays    stray
+	services  frame.Services // as its sender told last
+	told      bool
+	spoke     time.Duration // when its sender was heard last, in whatever life
+	unheard   unheard
+	pauses    []Pause
+	nPauses   int
+	restarts  []Restart
+	nRestart  int
+	cut       int // frames whose last messages may not be known
+	cuts      int // all frames that were cut
+	jumps     int // places where the ids leap, and the frames cannot all have been lost
 
 	inFlight          int
 	window            window
@@ -118,7 +110,6 @@ type flow struct {
 	anyAcked          bool
 	ackedSent         int // the place of the latest frame that was acknowledged
 	session           following
-	ours              bool // its sender is of our own kind, which announces a restart
 
 	a *Analyzer
 }
@@ -136,18 +127,11 @@ func (a *Analyzer) newFlow(k flowKey, s *seen) *flow {
 	return f
 }
 
-// isIntroduction reports whether a message is how endpoints of our kind tell
-// each other of their lives: it writes nothing at all.
-func isIntroduction(s *seen) bool {
-	if len(s.messages) != 1 {
-		return false
-	}
-	if _, ok := s.messages[0].Hello(); ok {
-		return true
-	}
-	_, ok := frame.HandshakeOf(&frame.Frame{}, &s.messages[0])
-	return ok
-}
+// ofHandshake reports whether the frame is of how two endpoints of our kind begin a session: it writes nothing at all.
+func (s *seen) ofHandshake() bool { return s.shake.Kind != frame.NoHandshake }
+
+// ours reports whether the sender is of our own kind.
+func (f *flow) ours() bool { return f.shaken > 0 || f.session.any }
 
 var seed = maphash.MakeSeed()
 
@@ -183,21 +167,11 @@ func (f *flow) add(s *seen) {
 			f.acksAlone++
 		}
 	}
-	if _, stamped := s.stamp(); stamped {
-		f.ours = true
-	}
 	switch {
-	case isIntroduction(s):
-		f.introduction++
-		f.ours = true
-		if f.shakes(s) {
-			f.services, f.told = s.services, s.told
-		} else if f.introduced(s) {
-			f.services, f.told = s.services, s.told
-			f.other(s)
-		} else if !toStranger(s) && f.ids.begun && f.goesOn(ack.Wide(s.HelloID())) {
-			f.other(s) // for a peer that restarted, it still asks as the life that the one before knew
-		}
+	case s.ofHandshake():
+		f.shaken++
+		f.shakes(s)
+		return // its sender need not have anything of a session
 	case len(s.messages) == 0:
 		f.alone++
 		f.other(s)
@@ -212,53 +186,7 @@ func (f *flow) add(s *seen) {
 		f.message(s)
 		f.waits(s, f.resent > resent)
 	}
-	if !toStranger(s) {
-		f.spoke = max(f.spoke, s.at)
-	}
-}
-
-// toStranger reports whether a frame is what endpoints of our kind tell somebody they do not know, of whom they keep nothing: it
-// names a life that is used once, and has no id.
-func toStranger(s *seen) bool { return isIntroduction(s) && s.HelloID() == 0 }
-
-// introduced looks at which life of its sender an introduction speaks for, and
-// reports whether that is the present one. The network may have held it back.
-func (f *flow) introduced(s *seen) bool {
-	life := s.messages[0].Txn
-	if h, _ := s.messages[0].Hello(); h.Peer != 0 {
-		f.met = true
-	}
-	if toStranger(s) {
-		return false
-	}
-	if slices.Contains(f.lives, life) {
-		return life == f.life
-	}
-	if len(f.lives) == mostLives {
-		f.lives = slices.Delete(f.lives, 0, 1)
-	}
-	f.lives = append(f.lives, life)
-	f.life = life
-	id := ack.Wide(s.HelloID())
-	switch {
-	case !f.ids.begun:
-		f.introducedFirst = true
-		f.begin(id)
-		f.aligned, f.lifted = true, 0
-	case f.goesOn(id):
-		// Ids go on: the same program answers to another name, because its
-		// peer restarted.
-	case !f.aligned && abs(s.Seq.Diff(f.ids.newest.Seq())) < 1024:
-		f.aligned, f.lifted = true, id-f.ids.newest.Near(s.Seq)
-	default:
-		f.restart(s, id, "a new life introduced itself")
-	}
-	return true
-}
-
-// goesOn reports whether the id of an introduction, in 32 bits, is one of the numbering that there is.
-func (f *flow) goesOn(id ack.Wide) bool {
-	return f.aligned && abs((id-f.lifted).Diff(f.ids.newest)) < mostSlots
+	f.spoke = max(f.spoke, s.at)
 }
 
 // other takes a frame whose id needs no acknowledgement.
@@ -267,15 +195,10 @@ func (f *flow) other(s *seen) {
 	if !ok {
 		return
 	}
-	if st, stamped := s.stamp(); stamped && !f.aligned {
-		f.aligned, f.lifted = true, st.seq-w
-	}
 	x := f.ids.known(w)
-	if !isIntroduction(s) {
-		f.others++
-		if x != nil && x.state == slotOther {
-			f.othersAgain++
-		}
+	f.others++
+	if x != nil && x.state == slotOther {
+		f.othersAgain++
 	}
 	if x != nil && (x.state == slotMissing || x.state == slotHidden) {
 		*x = slot{id: w, state: slotOther}
@@ -295,22 +218,3 @@ func (f *flow) mark(k markKind, m Mark) {
 }
 
 func abs(n int) int { return max(n, -n) }
-
-// stamp is what frames without messages carry between endpoints of our kind,
-// in place of padding: the receiver's life, their own id in 32 bits, and the
-// first one that they acknowledge.
-type stamp struct {
-	life       uint32
-	seq, start ack.Wide
-}
-
-func (s *seen) stamp() (st stamp, ok bool) {
-	if s.HasMessages() || len(s.rest) < 12 {
-		return st, false
-	}
-	st = stamp{
-		binary.LittleEndian.Uint32(s.rest), ack.Wide(binary.LittleEndian.Uint32(s.rest[4:])),
-		ack.Wide(binary.LittleEndian.Uint32(s.rest[8:])),
-	}
-	return st, st.life != 0 && st.seq.Seq() == s.Seq && st.start.Seq() == s.AckStart
-}

@@ -25,7 +25,9 @@ func FuzzAnalyzer(f *testing.F) {
 		}
 		f.Add(all)
 	}
-	hello := append(frameWith(1, 2, 9, frame.Hello{Life: 7}.Message()), services(f, "memory", "link")...)
+	hello := make([]byte, frame.HandshakeSize)
+	(&frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}).Put(hello, 2, 1)
+	hello = append(hello, services(f, "memory", "link")...)
 	f.Add(append([]byte{1, 1, byte(len(hello))}, hello...))
 	sealed := capturetest.Sealed(f, 1, 2)
 	var all []byte

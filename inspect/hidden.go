@@ -28,6 +28,7 @@ func (a *Analyzer) opens(p *captured.Packet) {
 	if p.Segment <= 1 {
 		a.hides()
 	}
+	a.offload = a.offload || p.Segments > 1
 	a.joined.number, a.joined.left, a.joined.cut, a.joined.behind = p.Record, max(0, p.Segments-p.Segment), p.Cut(), 0
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
 // snap is what is captured of a record of several datagrams: the header of the first frame and that of its message.
@@ -167,6 +168,42 @@ func TestSealedFramesBehindTheSnapLength(t *testing.T) {
 	}
 	if got, want := kinds(r), "warning: behind snap length, warning: sealed gap, note: sealed, note: cut"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestSealedFramesThatMayBeBehindTheSnapLength checks that a sealed frame is not said to be missing that may lie behind the snap length of a
+// record that looks like one frame, where the capture has records of several frames; and that it is where it has none, or there is no room for it.
+func TestSealedFramesThatMayBeBehindTheSnapLength(t *testing.T) {
+	for _, joined := range []bool{false, true} {
+		for _, x := range []struct{ room, missing, want int }{
+			{0, 1, 1},
+			{datagram.Overhead - 1, 1, 1},
+			{datagram.Overhead, 1, 0},
+			{datagram.Overhead, 2, 1},
+			{3 * datagram.Overhead, 2, 0},
+		} {
+			s := &sealedStory{story: newStory(), Talk: capturetest.Sealed(t, 1, 2)}
+			all := s.frames(20)
+			s.says(all[0])
+			if joined {
+				s.joined(1, 2, 1, all[1:5]...)
+			} else {
+				s.says(all[1:5]...)
+			}
+			for _, b := range all[5:9] {
+				p := s.packet(1, 2, b)
+				p.Length += x.room
+				s.a.Add(p)
+			}
+			s.says(all[9+x.missing:]...)
+			want := x.want
+			if !joined {
+				want = x.missing
+			}
+			if w := s.a.Report().Sealed[0]; w.Missing != want || w.Late+w.Copies+w.Strays != 0 || w.Keys != 1 {
+				t.Errorf("joined %v, %+v: %+v", joined, x, w)
+			}
+		}
 	}
 }
 

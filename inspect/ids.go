@@ -31,7 +31,7 @@ const (
 	slotMissing                  // passed over
 	slotHidden                   // likewise, and behind the snap length
 	slotMessage                  // a frame with messages
-	slotOther                    // acknowledgements alone, or an introduction
+	slotOther                    // acknowledgements alone
 )
 
 // slot is what is known of one frame id.
@@ -49,6 +49,9 @@ type slot struct {
 	ackStart frame.Seq
 	sent     uint16 // times, without duplicates
 	copied   uint8  // in a session: the highest copy number
+	opened   uint8  // likewise: that of the copy that the capture has first
+	came     uint8  // likewise: which copy numbers it has, a bit for each
+	swapped  bool   // a copy came after a later one, so that times are of others
 	echoed   uint8  // likewise: which copy numbers acknowledgements named, a bit for each
 	ackIn    int    // record of the first acknowledgement
 	ackedAt  time.Duration
@@ -202,7 +205,7 @@ func (s *stray) noteRun(f *seen, apart, believed int) bool {
 	}
 	s.seq = f.Seq
 	s.n++
-	if len(f.messages) > 0 && !isIntroduction(f) {
+	if len(f.messages) > 0 {
 		s.data++
 	}
 	return s.n >= believed

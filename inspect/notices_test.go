@@ -79,7 +79,8 @@ func asksFor(op, from, of byte) capture.Record {
 
 // TestNotices: what ICMP and ARP say is told of packets of DG/RDMA and iWARP, of others only where a capture has none of these.
 func TestNotices(t *testing.T) {
-	question := append([]byte{0, 0}, frameWith(5, 0, 9, frame.Hello{Life: 7}.Message())...)
+	question := make([]byte, frame.PrefixSize+frame.HandshakeSize)
+	(&frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}).Put(question[frame.PrefixSize:], 0, 5)
 	data := append([]byte{0, 0}, frameWith(5, 6, 9, frame.Message{Txn: 1, Count: 1, Index: 1, CompletionAddr: 8, CompletionValue: 1})...)
 	ack := frameWith(6, 5, 0)
 	frame.PutAck(ack, 9, 1)

@@ -39,7 +39,7 @@ func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
 	f.ids.earn()
 	w = f.ids.newest.Near(s.Seq)
 	switch d := w.Diff(f.ids.newest); {
-	case d > 0 && d <= f.ids.jump && !f.ofAnotherLife(s, w):
+	case d > 0 && d <= f.ids.jump:
 		f.ids.jump -= d
 		f.strays.n = 0
 		f.advance(w, s)
@@ -47,8 +47,8 @@ func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
 	case d <= 0 && d > -mostSlots:
 		return w, true
 	}
-	if !f.ours && f.anew(s) {
-		f.restart(s, 0, "ids began anew")
+	if f.anew(s) {
+		f.restart(s, "ids began anew")
 	} else if f.strays.note(s) {
 		f.tooOld -= straysBelieved - 1
 		f.leap(s)
@@ -65,34 +65,12 @@ func (f *flow) anew(s *seen) bool {
 	return len(s.messages) > 0 && firstOfLife(s) && f.tx.any && f.tx.firstID+8 < f.tx.newest
 }
 
-// Of a flow of our own kind, ids that are farther apart than nearby may be those of two lives, if their transactions are farther apart than
-// transactionsOfALife: each life begins with a random one. Both are arbitrary: so many frames are rarely missing in a capture that has the
-// introductions, and so many transactions rarely fit into them.
-const (
-	nearby              = 64
-	transactionsOfALife = 1 << 24
-)
-
-// ofAnotherLife reports whether a frame whose id seems to be w, after the newest one, has that of another life, whose introduction is missing.
-func (f *flow) ofAnotherLife(s *seen, w ack.Wide) bool {
-	if st, ok := s.stamp(); ok {
-		return f.aligned && st.seq != w+f.lifted
-	}
-	return w.Diff(f.ids.newest) > nearby && f.transactionsBegan(s)
-}
-
-// transactionsBegan reports whether the transaction of a frame of our own kind is of another life than the newest one.
-func (f *flow) transactionsBegan(s *seen) bool {
-	return f.ours && f.tx.any && len(s.messages) > 0 && !isIntroduction(s) && abs(int(int32(s.messages[0].Txn-f.tx.newest))) > transactionsOfALife
-}
-
 // leap begins a numbering that several frames agree on. If transactions go on,
-// the capture lost a long piece; else the sender restarted. One of our own kind announces that, so that there it is
-// the capture that lost something, if only the announcement.
+// the capture lost a long piece; else the sender restarted.
 func (f *flow) leap(s *seen) {
 	f.believed(s)
-	if !f.ours && len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.tx.newest) < 0 {
-		f.restart(s, 0, "ids and transactions began anew")
+	if len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.tx.newest) < 0 {
+		f.restart(s, "ids and transactions began anew")
 		return
 	}
 	if f.jumps++; f.firstJump == 0 {
@@ -102,20 +80,13 @@ func (f *flow) leap(s *seen) {
 	f.close()
 	f.ids.begin(f.ids.newest + ack.Wide(n)) // the numbering is the same, unless the sender restarted
 	f.beginsBehind(s)
-	f.aligned = false
 	f.strays.n = 0
-	if f.ours {
-		if f.transactionsBegan(s) {
-			f.life = 0 // it is not known: acknowledgements may name any
-		}
-		f.tx.settleAll()
-	}
 }
 
 // believed counts frames that were strays until s followed them.
 func (f *flow) believed(s *seen) {
 	before := f.strays.data
-	if len(s.messages) > 0 && !isIntroduction(s) {
+	if len(s.messages) > 0 {
 		before-- // s itself is counted when its place is known
 	}
 	f.firsts += max(0, before)
@@ -132,7 +103,7 @@ func (f *flow) beginsBehind(s *seen) {
 }
 
 // restart begins another life of the sender.
-func (f *flow) restart(s *seen, id ack.Wide, how string) {
+func (f *flow) restart(s *seen, how string) {
 	f.nRestart++
 	if len(f.restarts) < mostRestart {
 		f.restarts = append(f.restarts, Restart{Record: s.record, At: s.at, Silent: max(0, s.at-f.spoke), How: how})
@@ -143,12 +114,8 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	}
 	f.close()
 	f.tx.settleAll()
-	f.aligned, f.lifted = id != 0, 0
-	if id == 0 {
-		id = firstWide(s.Seq)
-	}
-	f.begin(id)
-	if id.Seq() == f.strays.seq && f.strays.n > 1 {
+	f.begin(firstWide(s.Seq))
+	if s.Seq == f.strays.seq && f.strays.n > 1 {
 		f.beginsBehind(s)
 	}
 	f.strays.n = 0

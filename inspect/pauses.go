@@ -41,7 +41,7 @@ func (f *flow) waits(s *seen, again bool) {
 
 // heardOf draws the conclusion of what was sent in vain before its receiver, whose flow f is, sent s.
 func (f *flow) heardOf(s *seen, anew bool) {
-	if f.reverse == nil || toStranger(s) {
+	if f.reverse == nil || s.ofHandshake() {
 		return
 	}
 	u := f.reverse.unheard

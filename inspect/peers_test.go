@@ -276,11 +276,11 @@ func TestRealPeersCutAnywhere(t *testing.T) {
 
 const unanswered = "nothing of an answer is in the capture: unless only this direction was captured, nobody is there, or nobody who takes it for a peer, or it has a key and takes nothing without.\n"
 
-// TestNobodyAnswers: who asks, or introduces itself, again and again is told of, unless somebody answered or the capture has one direction alone.
+// TestNobodyAnswers checks that an endpoint that asks again and again who is there, or for a session, is told of, unless it was answered or the capture has one direction alone.
 func TestNobodyAnswers(t *testing.T) {
 	again := func(s *story, to frame.EndpointID, n int) {
-		for i := range n {
-			s.hello(1, to, uint32(i)+1, 10)
+		for range n {
+			s.hello(1, to, 10)
 		}
 	}
 	for _, tt := range []struct {
@@ -290,18 +290,20 @@ func TestNobodyAnswers(t *testing.T) {
 	}{
 		{"asked in vain", func(s *story) { again(s, 0, 12) }, "problem: Endpoint 1 (02:00:00:00:00:01) asked 12 times who is at 02:00:00:00:00:00, and " + unanswered},
 		{"asked once", func(s *story) { again(s, 0, 1) }, ""},
-		{"asked and told", func(s *story) { again(s, 0, 2); s.hello(0, 1, 0, 10) }, ""},
-		{"another was told", func(s *story) { again(s, 0, 2); s.hello(0, 3, 0, 10) }, "problem: Endpoint 1 (02:00:00:00:00:01) asked twice who is at 02:00:00:00:00:00, and " + unanswered},
-		{"introduced in vain", func(s *story) { again(s, 2, 12) }, "problem: Endpoint 1 introduced itself to endpoint 2 12 times, and " + unanswered},
-		{"introduced once", func(s *story) { again(s, 2, 1) }, ""},
-		{"introduced and answered", func(s *story) { again(s, 2, 2); s.hello(2, 1, 5, 11) }, ""},
-		{"introduced in one direction", func(s *story) {
+		{"asked and told", func(s *story) { again(s, 0, 2); s.hello(0, 1, 10) }, ""},
+		{"another was told", func(s *story) { again(s, 0, 2); s.hello(0, 3, 10) }, "problem: Endpoint 1 (02:00:00:00:00:01) asked twice who is at 02:00:00:00:00:00, and " + unanswered},
+		{"asked for a session in vain", func(s *story) { again(s, 2, 12) }, "problem: Endpoint 1 asked endpoint 2 for a session 12 times, and " + unanswered},
+		{"asked for a session once", func(s *story) { again(s, 2, 1) }, ""},
+		{"asked for a session, and answered", func(s *story) { again(s, 2, 2); s.hello(2, 1, 11) }, ""},
+		{"asked for a session, in one direction", func(s *story) {
 			again(s, 2, 2)
-			s.a.Add(s.packet(1, 2, frameWith(1, 2, 3, frame.Hello{Life: 10, Peer: 11}.Message())))
+			b := make([]byte, frame.HandshakeSize)
+			(&frame.Handshake{Kind: frame.HandshakeConfirm, Sender: 10, Receiver: 11, Check: 5}).Put(b, 2, 1)
+			s.a.Add(s.packet(1, 2, b))
 		}, ""},
 		{"more than are followed", func(s *story) {
 			for i := range 129 {
-				s.hello(frame.EndpointID(i+1), 0, 1, 10)
+				s.hello(frame.EndpointID(i+1), 0, 10)
 			}
 		}, "note: 1 frame of further flows were only counted: at most 128 flows are followed.\n"},
 	} {

@@ -81,22 +81,22 @@ type Flow struct {
 	From    End `json:"from"`
 	To      End `json:"to"`
 
-	Services []Service `json:"services,omitzero"` // that the sender introduced itself with last; nil: it said nothing of them
+	Services []Service `json:"services,omitzero"` // that the sender told of last in a handshake; nil: it said nothing of them
 
 	First       time.Duration `json:"first_ns"`
 	Last        time.Duration `json:"last_ns"`
 	FirstRecord int           `json:"first_record"`
 	LastRecord  int           `json:"last_record"`
 
-	Frames        int64 `json:"frames"` // of all kinds
-	Bytes         int64 `json:"bytes"`
-	WithMessages  int   `json:"frames_with_messages"`
-	AcksAlone     int   `json:"frames_with_acks_alone"`
-	AcksCarried   int   `json:"frames_with_acks_carried"`
-	Introductions int   `json:"introductions"`
-	AcksGiven     int64 `json:"acks_given"` // ids that this flow acknowledged of the other one, repeats included
-	Messages      int64 `json:"messages"`
-	Data          int64 `json:"data_bytes"` // first copies
+	Frames       int64 `json:"frames"` // of all kinds
+	Bytes        int64 `json:"bytes"`
+	WithMessages int   `json:"frames_with_messages"`
+	AcksAlone    int   `json:"frames_with_acks_alone"`
+	AcksCarried  int   `json:"frames_with_acks_carried"`
+	Handshakes   int   `json:"handshakes"` // frames of them
+	AcksGiven    int64 `json:"acks_given"` // ids that this flow acknowledged of the other one, repeats included
+	Messages     int64 `json:"messages"`
+	Data         int64 `json:"data_bytes"` // first copies
 
 	Firsts       int `json:"first_copies"`                 // frames with messages, each once
 	Resent       int `json:"resent"`                       // copies that the sender made
@@ -201,7 +201,7 @@ func (f *flow) report() Flow {
 		Number: f.number + 1, From: End{f.key.src.String(), f.key.srcID}, To: End{f.key.dst.String(), f.key.dstID},
 		First: f.first, Last: f.last, FirstRecord: f.firstRecord, LastRecord: f.lastRecord,
 		Frames: f.frames, Bytes: f.wire, WithMessages: f.withMessages, AcksAlone: f.acksAlone, AcksCarried: f.acksCarried,
-		Introductions: f.introduction, AcksGiven: f.acksSent, Messages: f.messages, Data: f.dataFirst,
+		Handshakes: f.shaken, AcksGiven: f.acksSent, Messages: f.messages, Data: f.dataFirst,
 		Firsts: f.firsts, Resent: f.resent, ResentIDs: f.resentIDs, Duplicates: f.duplicates, Late: f.late, Strays: f.tooOld,
 		LiveHeaders: f.live, Uncounted: f.uncounted,
 		Conflicts: f.conflicts, Missing: f.missing, Hidden: f.hidden, MissingAcked: f.missingAcked,

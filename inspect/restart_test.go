@@ -9,16 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
+	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 	"github.com/dgrdma/dgrdma/transport/tap"
 )
 
-// An endpoint of ours is started again, and its peer goes on: the first one
-// restarted and the second did not, although both take new names.
+// An endpoint of ours ends and is started again, and its peer goes on: the report says which one ended their session, although the
+// next one has new epochs of both.
 func TestRestartOfOneOfOurs(t *testing.T) {
 	for seed := range uint64(8) {
 		var file bytes.Buffer
@@ -29,26 +30,26 @@ func TestRestartOfOneOfOurs(t *testing.T) {
 			n.Link(addr[0], addr[1], simnet.Link{Latency: time.Millisecond})
 			n.Link(addr[1], addr[0], simnet.Link{Latency: time.Millisecond})
 			dice := rand.New(rand.NewPCG(seed, 7))
-			open := func(i int, wire transport.Conn) (*endpoint.Endpoint, *endpoint.Conn) {
-				memory, err := endpoint.NewRegion(1 << 16)
+			open := func(i int, wire transport.Conn) (*dgrdma.Endpoint, *dgrdma.Conn) {
+				memory, err := dgrdma.NewRegion(1 << 16)
 				if err != nil {
 					t.Fatal(err)
 				}
-				e, err := endpoint.New(wire, &endpoint.Config{ID: frame.EndpointID(1 + i), Memory: memory, Entropy: dice.Uint32})
+				e, err := dgrdma.New(wire, &dgrdma.Config{ID: frame.EndpointID(1 + i), Memory: memory, Entropy: dice.Uint32})
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, err := e.Connect(endpoint.Peer{ID: frame.EndpointID(2 - i), Addr: addr[1-i], Size: 1 << 16})
+				c, err := e.Connect(dgrdma.Peer{ID: frame.EndpointID(2 - i), Addr: addr[1-i], Size: 1 << 16})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return e, c
 			}
-			write := func(c *endpoint.Conn, times int) {
+			write := func(c *dgrdma.Conn, times int) {
 				for range times {
 					// The first one after a restart may learn of it.
-					c.Write(context.Background(), &endpoint.Transaction{
-						Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 3000)}}, Completion: endpoint.Word(8, 1),
+					c.Write(context.Background(), &dgrdma.Transaction{
+						Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 3000)}}, Completion: dgrdma.Word(8, 1),
 					})
 				}
 			}
@@ -74,10 +75,17 @@ func TestRestartOfOneOfOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := analyze(t, c)
-		if a, b := flowFrom(t, r, 1), flowFrom(t, r, 2); len(a.Restarts) != 0 || len(b.Restarts) != 1 || b.Resent != 0 || b.Strays+b.Conflicts+a.Strays+a.Conflicts != 0 {
-			t.Errorf("seed %d: restarts %v and %v, %d copies", seed, a.Restarts, b.Restarts, b.Resent)
+		a, b := flowFrom(t, r, 1), flowFrom(t, r, 2)
+		for _, f := range []*inspect.Flow{a, b} {
+			if len(f.Restarts) != 0 || f.Resent != 0 || f.Strays+f.Conflicts != 0 || f.Missing != 0 || len(f.Sessions) != 2 || f.Sessions[0].Ended != "BYE" || f.Sessions[0].Sender == 0 ||
+				f.Sessions[1].Sender == f.Sessions[0].Sender || f.Sessions[1].Tag == f.Sessions[0].Tag {
+				t.Errorf("seed %d, from endpoint %d: %d restarts, %d copies, sessions %+v", seed, f.From.ID, len(f.Restarts), f.Resent, f.Sessions)
+			}
 		}
-		if got := said(r); !strings.Contains(got, "Endpoint 2 restarted after ") || strings.Contains(got, "Endpoint 1 restarted") || strings.Contains(got, "problem: ") {
+		if a.Sessions[0].Sender != b.Sessions[0].Receiver || a.Sessions[1].Sender != b.Sessions[1].Receiver {
+			t.Errorf("seed %d: sessions %+v and %+v", seed, a.Sessions, b.Sessions)
+		}
+		if got := said(r); !strings.Contains(got, "Endpoint 2 ended the first one with BYE;") || strings.Contains(got, "Endpoint 1 ended the first") || strings.Contains(got, "problem: ") {
 			t.Errorf("seed %d: %s", seed, got)
 		}
 	}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,11 +12,15 @@ import (
 // mostProcedures is how many procedures of a connection are told apart. Arbitrary: NFS 3 has 22.
 const mostProcedures = 64
 
+// mostSlow is how many of its slowest Calls a connection has. Arbitrary: a page is to be read.
+const mostSlow = 5
+
 // rpcs is what a connection of RPC-over-RDMA did.
 type rpcs struct {
 	of         *rpcrdma.Connection // nil: it is none
 	procedures map[procedureKey]*procedure
 	order      []*procedure
+	slowest    []SlowCall // with the slowest first
 	placed     int64
 	fetched    int64
 }
@@ -37,6 +42,7 @@ type procedure struct {
 	placed         int64
 	fetched        int64
 	times          histogram
+	longest        SlowCall
 }
 
 // message counts a message.
@@ -68,7 +74,36 @@ func (r *rpcs) message(m *rpcrdma.Message) {
 	r.placed += int64(c.Placed)
 	r.fetched += int64(c.Fetched)
 	if !m.Last.Time.IsZero() && !c.At.Time.IsZero() {
-		p.times.add(m.Last.Time.Sub(c.At.Time))
+		took := m.Last.Time.Sub(c.At.Time)
+		p.times.add(took)
+		r.slow(p, m, took)
+	}
+}
+
+// slow notes a Call if it is among the slowest ones.
+func (r *rpcs) slow(p *procedure, m *rpcrdma.Message, took time.Duration) {
+	last := len(r.slowest) == mostSlow && took <= r.slowest[mostSlow-1].Took
+	if p.longest.Record != 0 && took <= p.longest.Took && last {
+		return
+	}
+	c := m.Call
+	s := SlowCall{
+		XID: fmt.Sprintf("%#x", c.XID), Procedure: c.Name(), Reverse: c.Reverse, Record: c.At.Record, Reply: m.Last.Record, Took: took,
+		Reads: min(c.Reading, took), Writes: min(c.Writing, max(took-c.Reading, 0)),
+	}
+	s.Server = took - s.Reads - s.Writes
+	if p.longest.Record == 0 || took > p.longest.Took {
+		p.longest = s
+	}
+	if last {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(r.slowest, took, func(s SlowCall, took time.Duration) int { return cmp.Compare(took, s.Took) })
+	for at < len(r.slowest) && r.slowest[at].Took == took { // the first one of several
+		at++
+	}
+	if r.slowest = slices.Insert(r.slowest, at, s); len(r.slowest) > mostSlow {
+		r.slowest = r.slowest[:mostSlow]
 	}
 }
 
@@ -108,7 +143,22 @@ type RPC struct {
 	ReverseGranted int            `json:"reverse_credits_granted_most,omitempty"`
 	Placed         int64          `json:"bytes_placed"`  // by RDMA Write, of Calls that were answered
 	Fetched        int64          `json:"bytes_fetched"` // by RDMA Read
-	Procedures     []RPCProcedure `json:"procedures"`    // with most calls first
+	Full           time.Duration  `json:"all_credits_in_use_ns"`
+	Procedures     []RPCProcedure `json:"procedures"` // with most calls first
+	Slowest        []SlowCall     `json:"slowest"`    // of the Calls with a Reply, with the slowest first
+}
+
+// SlowCall is a Call that took long, and where its time went.
+type SlowCall struct {
+	XID       string        `json:"xid"` // hexadecimal
+	Procedure string        `json:"procedure"`
+	Reverse   bool          `json:"reverse,omitempty"`
+	Record    int           `json:"record"`
+	Reply     int           `json:"reply_record"`
+	Took      time.Duration `json:"took_ns"`
+	Reads     time.Duration `json:"reads_ns"`  // in which RDMA Reads for it waited for their answers: the caller's machine and the network
+	Writes    time.Duration `json:"writes_ns"` // from the first RDMA Write for it to the last one
+	Server    time.Duration `json:"server_ns"` // the rest
 }
 
 // RPCProcedure is how often a procedure was called, and how long that took.
@@ -124,6 +174,9 @@ type RPCProcedure struct {
 	Min     time.Duration `json:"min_ns"` // times to the reply
 	Median  time.Duration `json:"p50_ns"`
 	Max     time.Duration `json:"max_ns"`
+
+	MaxXID    string `json:"max_xid,omitempty"` // of the Call that took Max
+	MaxRecord int    `json:"max_record,omitempty"`
 }
 
 func (k *connection) rpcReport() *RPC {
@@ -135,6 +188,7 @@ func (k *connection) rpcReport() *RPC {
 	r := &RPC{
 		Version: int(max(client.Version, server.Version)), InUse: client.InUse, Granted: client.Grant, ReverseInUse: server.InUse, ReverseGranted: server.Grant,
 		Placed: k.rpc.placed, Fetched: k.rpc.fetched, Procedures: []RPCProcedure{},
+		Full: client.Full, Slowest: append([]SlowCall{}, k.rpc.slowest...),
 	}
 	if server.InUse == 0 {
 		r.ReverseGranted = 0
@@ -146,6 +200,7 @@ func (k *connection) rpcReport() *RPC {
 		r.Procedures = append(r.Procedures, RPCProcedure{
 			Name: p.name, Reverse: p.reverse, Calls: p.calls, Replies: p.replies, Failed: p.failed, Errors: p.refused, Placed: p.placed, Fetched: p.fetched,
 			Min: p.times.min, Median: p.times.quantile(0.5), Max: p.times.max,
+			MaxXID: p.longest.XID, MaxRecord: p.longest.Record,
 		})
 	}
 	slices.SortStableFunc(r.Procedures, func(a, b RPCProcedure) int { return cmp.Compare(b.Calls, a.Calls) })

@@ -1,7 +1,6 @@
 package inspect_test
 
 import (
-	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -70,10 +69,14 @@ func (s *story) acks(id, start frame.Seq, n int) {
 	s.a.Add(s.packet(2, 1, b))
 }
 
-// hello introduces a life of an endpoint, with what is said behind the message.
-func (s *story) hello(from, to frame.EndpointID, id uint32, life uint32, behind ...byte) {
-	b := frameWith(from, to, frame.Seq(id), frame.Hello{Life: life}.Message())
-	frame.PutAck(b, frame.Seq(id>>16), 0)
+// hello has an endpoint ask for a session under an epoch, or 0 refuse it, with what follows the message.
+func (s *story) hello(from, to frame.EndpointID, epoch uint32, behind ...byte) {
+	h := frame.Handshake{Kind: frame.HandshakeHello, Sender: epoch}
+	if from == 0 {
+		h.Kind, h.Receiver = frame.HandshakeRefused, epoch
+	}
+	b := make([]byte, frame.HandshakeSize)
+	h.Put(b, to, from)
 	s.a.Add(s.packet(from, to, append(b, behind...)))
 }
 
@@ -189,47 +192,6 @@ func TestStories(t *testing.T) {
 			"warning: 1 frame from endpoint 1 has the id of another one: an old frame that the network held back, a sender that began anew, " +
 			"or OpenCPI's first C++ driver, which sends again what a request says by then.\n",
 			func(f *inspect.Flow) bool { return f.Acked == 41 }},
-		{"one of ours restarts", func(s *story) {
-			s.hello(2, 1, 5<<16|7, 20)
-			s.hello(1, 2, 1<<16|100, 10)
-			s.data(101, 10, 5)
-			s.acks(8, 101, 5)
-			s.hello(1, 2, 9<<16|30_000, 77) // a new process: ids from elsewhere
-			s.hello(2, 1, 5<<16|9, 21)      // its peer answers to another name, and goes on
-			s.data(30_001, 77, 5)
-			s.hello(1, 2, 1<<16|100, 10) // held back
-			s.acks(10, 30_001, 5)
-		}, "warning: Endpoint 1 restarted after 8 ms: a new life introduced itself.\n",
-			func(f *inspect.Flow) bool { return f.Acked == 10 && f.Introductions == 3 }},
-		{"one of ours restarts, and answers as to a stranger before", func(s *story) {
-			s.hello(1, 2, 1<<16|100, 10)
-			s.hello(2, 1, 5<<16|7, 20)
-			s.data(101, 10, 5)
-			s.acks(8, 101, 5)
-			s.data(106, 15, 1)
-			for range 3 {
-				s.at = s.at.Add(time.Second)
-				s.data(106, 15, 1)
-			}
-			s.a.Add(s.packet(2, 1, frameWith(2, 1, 0, frame.Hello{Life: 555, Tells: true}.Message())))
-			s.hello(1, 2, 1<<16|107, 11) // its ids go on
-			s.hello(2, 1, 9<<16|30_000, 21)
-			s.data(108, 16, 1)
-			s.acks(30_001, 108, 1)
-			s.at = s.at.Add(time.Second)
-			s.data(109, 17, 1)
-		}, "problem: Endpoint 2 restarted after 3.01 s, with nothing of it in the capture for 3.01 s before: a new life introduced itself.\n" +
-			"problem: 1 frame from endpoint 1 was sent to a life of endpoint 2 that ended, and no acknowledgement of it is in the capture; the first is frame 106.\n" +
-			"warning: 1 of 8 frames from endpoint 1 to endpoint 2 was sent again, 3 copies in all. A network that doubles frames and holds the second ones back looks the same.\n" +
-			"warning: Frame 106 of endpoint 1 is in the capture 4 times within 3 s; the life that it was sent to ended.\n", nil},
-		{"a stranger is answered, and becomes a peer", func(s *story) {
-			s.data(100, 1, 1)
-			s.hello(2, 1, 0, 555)
-			s.hello(1, 2, 1<<16|101, 10)
-			s.hello(2, 1, 9<<16|30_000, 21)
-			s.data(102, 2, 1)
-			s.acks(30_001, 100, 3)
-		}, "", nil},
 		{"a stray frame", func(s *story) {
 			s.data(100, 1, 10)
 			s.data(40_000, 900_000, 1)
@@ -246,18 +208,18 @@ func TestStories(t *testing.T) {
 		{"one direction", func(s *story) {
 			s.acks(1, 1, 8)
 		}, "note: Endpoint 2 acknowledges frames of endpoint 1 that are not in the capture: only one direction was captured.\n", nil},
-		{"one direction, introduced", func(s *story) {
-			s.hello(1, 2, 1, 7)
-			s.data(2, 7, 3)
+		{"it asks, and is never answered", func(s *story) {
+			s.hello(1, 2, 7)
 			s.at = s.at.Add(time.Second)
-			s.data(2, 7, 1)
-		}, "warning: 1 of 3 frames from endpoint 1 to endpoint 2 was sent again, 1 copy in all. A network that doubles frames and holds the second ones back looks the same.\n" +
-			"note: Only one direction was captured: nothing of endpoint 2 is in the capture, which answers endpoint 1. What it acknowledged of 3 frames is not known.\n", nil},
-		{"introduced, and never answered", func(s *story) {
-			s.hello(1, 2, 1, 7)
-			s.at = s.at.Add(time.Second)
-			s.hello(1, 2, 1, 7)
-		}, "problem: Endpoint 1 introduced itself to endpoint 2 twice, and " + unanswered, nil},
+			s.hello(1, 2, 7)
+		}, "problem: Endpoint 1 asked endpoint 2 for a session twice, and " + unanswered, nil},
+		{"a peer without sessions is asked for one", func(s *story) { // its ids are none of the HELLOs'
+			s.hello(1, 2, 7)
+			s.data(40_000, 1, 3)
+			s.hello(1, 2, 8)
+			s.data(40_003, 4, 3)
+			s.acks(1, 40_000, 6)
+		}, "", func(f *inspect.Flow) bool { return f.Acked == 6 && f.Handshakes == 2 && f.Missing == 0 }},
 		{"cut by a snap length", func(s *story) {
 			for i := range 4 {
 				p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), frame.Message{Txn: uint32(i), Count: 2, Index: 1, Len: 64}, frame.Message{Txn: uint32(i), Count: 2, Index: 2, Len: 64}))
@@ -343,25 +305,6 @@ func TestCookedCapture(t *testing.T) {
 	}
 	if r := s.a.Report(); r.Flows[0].Acked != 5 || len(r.Findings) != 0 {
 		t.Errorf("%d acknowledged; %s", r.Flows[0].Acked, said(r))
-	}
-}
-
-// Acknowledgements for a life that is over count for nothing.
-func TestAcknowledgementsOfAnOldLife(t *testing.T) {
-	s := newStory()
-	s.hello(1, 2, 1<<16|100, 10)
-	s.data(101, 10, 1)
-	for i, life := range []uint32{9, 10} {
-		b := frameWith(2, 1, 7)
-		frame.PutAck(b, 101, 1)
-		b = binary.LittleEndian.AppendUint32(b, life)
-		b = binary.LittleEndian.AppendUint32(b, 5<<16|7)
-		b = binary.LittleEndian.AppendUint32(b, 1<<16|101)
-		s.at = s.at.Add(time.Duration(i) * time.Second)
-		s.a.Add(s.packet(2, 1, b))
-	}
-	if f := s.a.Report().Flows[0]; f.Acked != 1 || f.AckTime.Min < time.Second {
-		t.Errorf("%d acknowledged, after %v", f.Acked, f.AckTime.Min)
 	}
 }
 

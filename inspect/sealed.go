@@ -19,8 +19,9 @@ type sealedWay struct {
 	steps                   [datagram.Second + 1]int // of handshakes
 	unasked, unsealed       counted
 
-	under  [datagram.Indexes]*counting
-	latest byte
+	under   [datagram.Indexes]*counting
+	offload *bool // the capture has records of several frames
+	latest  byte
 	sealedCounts
 
 	asking                    shake // the handshake that this end began last
@@ -100,7 +101,7 @@ func (a *Analyzer) wayOf(k flowKey, at time.Duration, record int) *sealedWay {
 			a.unfollow(record)
 			return nil
 		}
-		w = &sealedWay{key: k, number: len(a.wayOrder) + 1, first: at, firstRecord: record, last: at}
+		w = &sealedWay{key: k, number: len(a.wayOrder) + 1, first: at, firstRecord: record, last: at, offload: &a.offload}
 		a.ways[k] = w
 		a.wayOrder = append(a.wayOrder, w)
 	}
@@ -136,7 +137,12 @@ func (w *sealedWay) frame(p *captured.Packet) {
 		c = new(counting)
 		w.under[w.latest] = c
 	}
-	c.add(datagram.Counter(p.Data), binary.LittleEndian.Uint32(datagram.Salt(p.Data)), p.Record, &w.sealedCounts)
+	n := datagram.Counter(p.Data)
+	c.add(n, binary.LittleEndian.Uint32(datagram.Salt(p.Data)), p.Record, &w.sealedCounts)
+	if p.Segments == 0 && p.Cut() {
+		// The length of a sealed frame is not in it: what looks like one may be several, of which the others lie behind the snap length.
+		c.behind = n + uint64((p.Length-len(p.Data))/datagram.Overhead)
+	}
 }
 
 // forget ends what was under keys that are followed by another one: their indexes are used again.

@@ -32,6 +32,7 @@ type following struct {
 	paired bool     // it is
 	pair   epochs   // of the handshake that the sender took part in last
 	met    bool     // there was one
+	own    []uint32 // epochs that the sender named as its own in handshakes, at most mostTags
 	odd    uint32   // the tag of the last frame, if that is of no session that is known
 	oddly  bool     // there is such a tag
 	all    []Session
@@ -40,7 +41,12 @@ type following struct {
 	ack     sameAck // that was sent last
 	covered bool    // the other end acknowledged all up to upTo
 	upTo    ack.Wide
-	looks   int // how many slots may be looked at
+	looks   int      // how many slots may be looked at
+	early   struct { // what the other end acknowledged before the first frame of this session in the capture
+		upTo ack.Wide
+		tag  uint32 // of the other end's frames
+		is   bool
+	}
 
 	stale, strange    counted // frames of sessions that ended, and of unknown ones
 	unseen            int     // transmissions before the first that is in the capture
@@ -66,6 +72,7 @@ type Session struct {
 	LastRecord int           `json:"last_record"`
 	Frames     int           `json:"frames"`
 	Ended      string        `json:"ended,omitempty"` // "BYE", "RESET": as the capture shows it
+	own        bool          // the sender said so
 }
 
 // inSession takes a frame of a session.
@@ -102,10 +109,6 @@ func (a *Analyzer) inSession(p *captured.Packet, s *seen) {
 	}
 	if f.reverse == nil {
 		f.reverse = a.reverse(k)
-	}
-	f.ours = true
-	if f.reverse != nil {
-		f.reverse.ours = true
 	}
 	f.addSession(s)
 	a.reads(f, p, s)
@@ -200,9 +203,9 @@ func (f *flow) controls(s *seen) {
 	switch s.head.Control {
 	case frame.ControlBye:
 		x.byes.add(1, s.record)
-		x.ends("BYE")
-		if f.reverse != nil {
-			f.reverse.session.ends("BYE")
+		x.ends("BYE", true)
+		if r := f.reverse; r != nil && x.with(&r.session) {
+			r.session.ends("BYE", false)
 		}
 	case frame.ControlProbe:
 		x.probes++
@@ -211,10 +214,10 @@ func (f *flow) controls(s *seen) {
 	}
 }
 
-// ends notes how the present session ended.
-func (x *following) ends(how string) {
-	if x.any && x.n <= len(x.all) && x.n > 0 {
-		x.all[x.n-1].Ended = how
+// ends notes how the present session ended, and whether the sender of this direction said so: what is told first counts.
+func (x *following) ends(how string, own bool) {
+	if x.any && x.n <= len(x.all) && x.n > 0 && x.all[x.n-1].Ended == "" {
+		x.all[x.n-1].Ended, x.all[x.n-1].own = how, own
 	}
 }
 
@@ -225,11 +228,11 @@ func (f *flow) resetBy(s *seen) {
 	}
 	x := &f.session
 	if x.resets.add(1, s.record); x.resets.n == 1 {
-		if w := f.ids.known(ack.Wide(s.head.ID)); w != nil && !x.fresh {
+		if w := f.ids.known(ack.Wide(s.head.ID)); w != nil && w.state == slotMessage && !x.fresh {
 			x.quoted = *w
 		}
 	}
-	x.ends("RESET")
+	x.ends("RESET", false)
 }
 
 // follows reports whether a frame is of the session that f is in by now. A tag that no handshake in the capture has is believed when
@@ -300,7 +303,7 @@ func (f *flow) beginSession(s *seen) {
 	f.close()
 	f.tx.settleAll()
 	f.strays.n = 0
-	f.anyAcked, f.aligned = false, false
+	f.anyAcked = false
 	x.now, x.paired = f.pairOf(s.head.Tag)
 	x.any, x.tag, x.fresh, x.oddly, x.covered = true, s.head.Tag, true, false, false
 	if x.n++; len(x.all) < mostRestart {
@@ -310,16 +313,12 @@ func (f *flow) beginSession(s *seen) {
 	}
 }
 
-// shakes takes a frame of the handshake for a session, and reports whether it is only that: one that endpoints without sessions do not send.
-func (f *flow) shakes(s *seen) bool {
+// shakes takes a frame of the handshake for a session. It has no id.
+func (f *flow) shakes(s *seen) {
 	x := &f.session
-	h, ok := frame.HandshakeOf(&frame.Frame{}, &s.messages[0])
-	if !ok {
-		return false
-	}
-	switch h.Kind {
+	switch s.shake.Kind {
 	case frame.HandshakeWelcome, frame.HandshakeConfirm:
-		x.pair, x.met = epochs{h.Sender, h.Receiver}, true
+		x.pair, x.met = epochs{s.shake.Sender, s.shake.Receiver}, true
 	case frame.HandshakeReject:
 		x.rejects.add(1, s.record)
 	case frame.HandshakeRefused:
@@ -329,5 +328,19 @@ func (f *flow) shakes(s *seen) bool {
 			}
 		}
 	}
-	return h.Kind == frame.HandshakeConfirm || h.Kind == frame.HandshakeReject || x.any || f.reverse != nil && f.reverse.session.any
+	if s.shake.Kind.HasServices() && x.isNewest(s.shake.Sender) {
+		f.services, f.told = s.services, s.told
+	}
+}
+
+// isNewest notes an epoch that an end names as its own, and reports whether that is the newest one. The network may hold back others.
+func (x *following) isNewest(epoch uint32) bool {
+	if i := slices.Index(x.own, epoch); i >= 0 {
+		return i == len(x.own)-1
+	}
+	if len(x.own) == mostTags {
+		x.own = slices.Delete(x.own, 0, 1)
+	}
+	x.own = append(x.own, epoch)
+	return true
 }

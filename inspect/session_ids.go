@@ -24,6 +24,7 @@ func (f *flow) inOrder(s *seen) {
 	if len(s.messages) > 0 {
 		first = briefOf(&s.messages[0])
 	}
+	bit := uint8(1) << s.head.Copy
 	switch x := f.ids.known(w); {
 	case x == nil && !f.ids.fresh(w):
 		f.tooOld++
@@ -31,7 +32,7 @@ func (f *flow) inOrder(s *seen) {
 		f.session.unseen += int(s.head.Copy)
 		f.firstSight(s, w, first)
 		x = f.ids.at(w)
-		x.copied = s.head.Copy
+		x.copied, x.opened, x.came = s.head.Copy, s.head.Copy, bit
 		if c := &f.session; c.covered && w.Diff(c.upTo) <= 0 && !x.acked {
 			f.ackOne(x, s.at, 0)
 		}
@@ -39,8 +40,17 @@ func (f *flow) inOrder(s *seen) {
 		if f.conflicts++; f.firstConflict == 0 {
 			f.firstConflict = s.record
 		}
-	case s.head.Copy > x.copied:
-		x.copied = s.head.Copy
+	case x.came&bit == 0:
+		x.came |= bit
+		switch {
+		case s.head.Copy > x.copied:
+			x.copied = s.head.Copy
+		case s.head.Copy < x.opened: // the network delivered a later one first
+			f.session.unseen--
+			fallthrough
+		default:
+			x.swapped = true
+		}
 		f.sentAgain(s, x)
 	case s.head.Copy == frame.MostCopies: // that one, and all later ones
 		f.again(s, x)
@@ -57,9 +67,10 @@ func (f *flow) placeInSession(s *seen) (w ack.Wide, ok bool) {
 		before := w - 1 // which is the sender's epoch, if that is known
 		if d := w.Diff(ack.Wide(x.now.mine)); x.paired && d > 0 && d < maxJump {
 			before = ack.Wide(x.now.mine)
-			f.introducedFirst = true
+			f.fromFirst = true
 		}
 		f.begin(before)
+		f.coveredBefore(s)
 	}
 	f.ids.earn()
 	switch d := w.Diff(f.ids.newest); {
@@ -88,11 +99,15 @@ func (f *flow) placeInSession(s *seen) (w ack.Wide, ok bool) {
 
 // covered applies what a frame of the other direction acknowledges: all up to an id, and ranges.
 func (f *flow) covered(s *seen, by *flow) {
-	if f == nil || !f.session.any || f.session.fresh || !f.ids.begun || !f.session.with(&by.session) {
+	if f == nil {
 		return
 	}
 	x := &f.session
 	x.looks = min(x.looks+earnedLooks, mostLooks)
+	if !x.any || x.fresh || !f.ids.begun || !x.with(&by.session) {
+		x.early.upTo, x.early.tag, x.early.is = ack.Wide(s.head.Ack), s.head.Tag, true
+		return
+	}
 	waiting, acked := f.inFlight, f.acked
 	upTo := ack.Wide(s.head.Ack)
 	if ahead := upTo.Diff(f.ids.newest); ahead < maxJump && ahead > -mostSlots && (!x.covered || upTo.Diff(x.upTo) > 0) {
@@ -134,6 +149,22 @@ func (f *flow) covered(s *seen, by *flow) {
 	if f.acked > acked {
 		f.ackPoints.add(Point{At: s.at, Height: f.height(f.newestAcked), Record: s.record})
 	}
+}
+
+// coveredBefore applies what the other end acknowledged before the first frame of a session in the capture: it begins after some, or has records of
+// both directions in another order.
+func (f *flow) coveredBefore(s *seen) {
+	x := &f.session
+	if !x.early.is || f.reverse == nil || f.reverse.session.tag != x.early.tag || !x.paired || x.now.turned().tag() != x.early.tag {
+		return
+	}
+	x.early.is = false
+	n := x.early.upTo.Diff(f.ids.newest)
+	if n <= 0 || n >= maxJump || n > x.looks {
+		return
+	}
+	x.looks -= n
+	f.ackRun(f.ids.newest+1, x.early.upTo, s)
 }
 
 // ackRun notes that ids are acknowledged.
@@ -181,7 +212,7 @@ func (f *flow) echoed(s *seen, said *frame.SessionAck) {
 	if said.Copy == 0 {
 		sent = x.firstAt
 	}
-	if said.Delay < frame.LongestDelay && (said.Copy == x.copied && said.Copy < frame.MostCopies || said.Copy == 0 && int(x.sent) == int(x.copied)+1) {
+	if !x.swapped && said.Delay < frame.LongestDelay && (said.Copy == x.copied && said.Copy < frame.MostCopies || said.Copy == 0 && int(x.sent) == int(x.copied)+1) {
 		f.session.trips.add(max(0, s.at-sent-time.Duration(said.Delay)*time.Microsecond))
 	}
 }

@@ -147,7 +147,7 @@ func TestSessions(t *testing.T) {
 			s.at = s.at.Add(-999 * time.Microsecond)
 			s.data(first, 1)
 			s.acks2(first, 1, false, first+2)
-		}, again + "warning: 1 transmission from endpoint 1 to endpoint 2 came after a later one of the same frame, or never, as its ACKs say.\n" +
+		}, again + "warning: 1 transmission from endpoint 1 to endpoint 2 came after a later one of the same frame, or never, or before the session was there, as its ACKs say.\n" +
 			"warning: Frame 4294967281 of endpoint 1 is in the capture twice within 2 ms; its first acknowledgement in the capture came 1 ms after the last time.\n",
 			func(f *inspect.Flow) bool {
 				return f.Resent == 1 && f.Duplicates == 0 && f.LostSent == 1 && f.RoundTrip.Count == 1 && f.RoundTrip.Max == 900*time.Microsecond
@@ -162,7 +162,7 @@ func TestSessions(t *testing.T) {
 			s.acks2(first, 1, true, first+2)
 			s.acks2(first, 1, true, first+2) // as the network doubled that copy, or this ACK
 		}, again + "warning: Frame 4294967281 of endpoint 1 is in the capture twice within 3 ms; its first acknowledgement in the capture came 1 ms after the last time.\n" +
-			"note: 1 retransmission from endpoint 1 came to endpoint 2 when the frame had come before, as its ACKs say: not the frame was lost, but it or its acknowledgement was late.\n",
+			"note: 1 retransmission from endpoint 1 came to endpoint 2 when the frame had come before, as its ACKs say: not the frame was lost, but it or its acknowledgement was late, or the network doubled the retransmission.\n",
 			func(f *inspect.Flow) bool { return f.InVain == 1 && f.LostSent == 0 && f.RoundTrip.Count == 2 }},
 		{"doubled by the network, a second later", func(s *sessionStory) {
 			s.begin(epoch1, epoch2)
@@ -185,7 +185,7 @@ func TestSessions(t *testing.T) {
 			s.begin(epoch1, epoch2)
 			s.data(first, 2)
 			s.acks2(first, 2, false, first)
-		}, "warning: 2 transmissions from endpoint 1 to endpoint 2 came after a later one of the same frame, or never, as its ACKs say.\n" +
+		}, "warning: 2 transmissions from endpoint 1 to endpoint 2 came after a later one of the same frame, or never, or before the session was there, as its ACKs say.\n" +
 			"note: 2 transmissions from endpoint 1 to endpoint 2 are not in the capture, by the copy numbers of later ones: lost before the point of capture, by the capture itself, or sent before it began.\n",
 			func(f *inspect.Flow) bool { return f.Firsts == 1 && f.LostSent == 2 }},
 		{"the second restarts", func(s *sessionStory) {
@@ -228,12 +228,42 @@ func TestSessions(t *testing.T) {
 			s.acks2(first+1, 0, false, first+1)
 		}, "note: 1 frame from endpoint 1 to endpoint 2 is of a session of which the capture has nothing else before. Nothing else in this report counts it.\n",
 			func(f *inspect.Flow) bool { return f.Acked == 2 && len(f.Sessions) == 1 }},
+		{"a handshake whose checks are far apart, and no frame of a session", func(s *sessionStory) { // a check is no frame id
+			s.shake(1, frame.HandshakeHello, epoch1, 0, 0)
+			for _, check := range []uint32{0x1234567, 0x9ABCDEF0, 0x5555} {
+				s.shake(2, frame.HandshakeWelcome, epoch2+check, epoch1, check)
+				s.shake(1, frame.HandshakeConfirm, epoch1, epoch2+check, check)
+			}
+		}, "", func(f *inspect.Flow) bool {
+			return f.Handshakes == 4 && len(f.Restarts) == 0 && f.Missing == 0 && f.Strays == 0
+		}},
+		{"a transaction of which a held back frame has the rest", func(s *sessionStory) {
+			part := func(id uint32, index uint16) {
+				b := make([]byte, frame.SessionHeaderSize+frame.MessageHeaderSize+16)
+				s.header(1, id, 0).Put(b)
+				m := whole(first)
+				m.Count, m.Index = 2, index
+				m.Put(b[frame.SessionHeaderSize:])
+				s.send(1, b)
+			}
+			s.begin(epoch1, epoch2)
+			part(first, 1)
+			s.acks2(first, 0, false, first)
+			old, upTo := s.tags, s.cum
+			s.begin(2000, epoch2)
+			s.data(2001, 0)
+			s.acks2(2001, 0, false, 2001)
+			s.tags, s.cum = old, upTo
+			part(first+1, 2) // held back
+		}, "problem: Of 1 transaction from endpoint 1 to endpoint 2 not all messages are in the capture, frames of ended or unknown sessions not counted; of transaction 4294967281, which begins in this record, 1 of 2 messages are.\n" +
+			"warning: Frames from endpoint 1 to endpoint 2 are of 2 sessions; the second begins in this record. One of the two restarted, was reset, or gave the other one up; what was under way failed.\n" +
+			"note: 1 frame from endpoint 1 to endpoint 2 is of a session that had ended: the network held it back, or endpoint 1 did not know yet. Nothing else in this report counts it.\n", nil},
 		{"refused", func(s *sessionStory) {
 			s.shake(1, frame.HandshakeHello, 5, 0, 0)
-			b := make([]byte, frame.HandshakeSize+frame.IdentitySize)
+			b := make([]byte, frame.HandshakeSize+frame.RefusalSize)
 			h := frame.Handshake{Kind: frame.HandshakeRefused, Sender: 5, Receiver: 5, Checks: s.checks}
 			h.Put(b, 1, 2)
-			frame.Refusal{Identity: frame.Identity{ID: 2, Size: 64}, Why: 1}.Put(b[frame.HandshakeSize:])
+			frame.Refusal{ID: 2, Size: 64, Why: 1}.Put(b[frame.HandshakeSize:])
 			s.send(2, b)
 		}, "problem: Endpoint 2 refused endpoint 1 a session, once: it takes no unknown sources.\n", nil},
 		{"rejected", func(s *sessionStory) {
@@ -242,6 +272,18 @@ func TestSessions(t *testing.T) {
 			s.data(first, 0)
 			s.acks2(first, 0, false, first)
 		}, "note: Endpoint 2 rejected what endpoint 1 confirmed, once: it told those epochs in a life that is over. They agree on another session.\n", nil},
+		{"a retransmission that overtakes", func(s *sessionStory) { // which is no copy that the network made
+			s.begin(epoch1, epoch2)
+			s.data(first, 0)
+			s.data(first+1, 1)
+			s.acks2(first+1, 1, false, first+1)
+			s.data(first+1, 0)
+			s.acks2(first+1, 0, true, first+1)
+		}, "warning: 1 of 2 frames from endpoint 1 to endpoint 2 was sent again, 1 copy in all. 1 of them had been acknowledged in the capture before.\n" +
+			"warning: 1 transmission from endpoint 1 to endpoint 2 came after a later one of the same frame, or never, or before the session was there, as its ACKs say.\n" +
+			"warning: Frame 4294967282 of endpoint 1 is in the capture twice within 2 ms: it was acknowledged 1 ms after the first time, and came again all the same.\n", func(f *inspect.Flow) bool {
+			return f.Firsts == 2 && f.Resent == 1 && f.Duplicates == 0 && f.RoundTrip.Count == 1
+		}},
 		{"a gap after the handshake", func(s *sessionStory) {
 			s.begin(epoch1, epoch2)
 			s.data(first+2, 0)

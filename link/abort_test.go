@@ -20,8 +20,8 @@ func reasonOf(err error) string {
 	return aborted.Reason
 }
 
-// TestAbort: the peer gets what was delivered before, then the reason, on both
-// halves, though all buffers are full; and no memory stays taken.
+// TestAbort checks that the peer gets what was delivered before, then the reason, on both halves,
+// though all buffers are full. No memory stays taken.
 func TestAbort(t *testing.T) {
 	for _, c := range []struct{ name, why, want string }{
 		{"plain", "no space left on device", "no space left on device"},
@@ -71,7 +71,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAbortByConsumer: a producer that waits for a buffer hears why it gets none.
+// TestAbortByConsumer checks that a producer that waits for a buffer gets the reason.
 func TestAbortByConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -101,8 +101,8 @@ func TestAbortByConsumer(t *testing.T) {
 	})
 }
 
-// TestAbortIsBounded: who is gone is not waited for longer than the context, or
-// than it takes to give it up.
+// TestAbortIsBounded checks that Abort waits for a peer that is gone no longer than the context, and
+// no longer than until the peer is given up.
 func TestAbortIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -120,8 +120,8 @@ func TestAbortIsBounded(t *testing.T) {
 	})
 }
 
-// TestRefuse: those who wait and those who come are refused with the reason, until
-// it is lifted.
+// TestRefuse checks that dialers that wait, and later ones, are refused with the reason until it is
+// lifted.
 func TestRefuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -137,14 +137,14 @@ func TestRefuse(t *testing.T) {
 		synctest.Wait()
 		l.Refuse("busy")
 		if err := <-waits; !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": busy") {
-			t.Errorf("who waited: %v", err)
+			t.Errorf("a Dial that waited: %v", err)
 		}
-		places := b.peerOf(b.ep.Conns()[0]).waiting
+		places := b.peerOf(b.ep.Conns()[0]).countPending
 		if got := places(); got != 0 {
-			t.Errorf("%d places are still taken by who was refused", got)
+			t.Errorf("%d places are still taken by refused dials", got)
 		}
 		if _, err := dial(ctx, a, 2, "port", nil); !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": busy") {
-			t.Errorf("who came: %v", err)
+			t.Errorf("a later Dial: %v", err)
 		}
 		l.Refuse("")
 		go func() { _, err := dial(ctx, a, 2, "port", nil); waits <- err }()
@@ -152,7 +152,7 @@ func TestRefuse(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-waits; err != nil || places() != 0 {
-			t.Errorf("%v; %d places are still taken by who was accepted", err, places())
+			t.Errorf("%v; %d places are still taken by accepted dials", err, places())
 		}
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSecondAnswerChangesNothing: a peer cannot change the shape of a link that was
-// made, be it the listener that gives no number for it, or the dialer that accepts
-// what it asked for (attack A19, SECURITY.md).
+// TestSecondAnswerChangesNothing checks that a peer cannot change the shape of a link that was made:
+// neither a listener that gives no number for it, nor a dialer that accepts what it asked for (attack
+// A19, SECURITY.md).
 func TestSecondAnswerChangesNothing(t *testing.T) {
 	use := func(t *testing.T, l *Link) {
 		t.Helper()
@@ -36,7 +36,7 @@ func TestSecondAnswerChangesNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := newNet(t, 4)
 			h := n.host(2, nil)
-			s := n.stranger(9, h)
+			s := n.fakePeer(9, h)
 			var l *Link
 			var err error
 			go func() { l, err = dial(soon(t), h, uint16(s.id), "there", nil) }()
@@ -59,7 +59,7 @@ func TestSecondAnswerChangesNothing(t *testing.T) {
 		})
 	})
 	t.Run("dialer", func(t *testing.T) {
-		withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		withFakePeer(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 			yes := s.dial(1, "port", toDialer, half{}, buffers(4, 8))
 			l := <-made
 			use(t, l)
@@ -74,16 +74,16 @@ func TestSecondAnswerChangesNothing(t *testing.T) {
 	})
 }
 
-// TestNothingIsReadAfterClose: what a reader did not take of a message is not taken
-// from the memory once the link is closed, when it may hold what another peer sends;
-// and nobody else gets it while a reader does (attack A7, SECURITY.md).
+// TestNothingIsReadAfterClose checks that the rest of a message is not read from the memory once the
+// link is closed, when the memory may hold what another peer sends. No other link gets the memory
+// while a reader copies from it (attack A7, SECURITY.md).
 func TestNothingIsReadAfterClose(t *testing.T) {
 	secret, message := bytes.Repeat([]byte("password"), 12), bytes.Repeat([]byte("ordinary"), 12)
-	withStranger(t, &Options{Buffers: 1, Size: 96}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Buffers: 1, Size: 96}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		client := s.n.host(1, nil)
 		number := uint32(0)
-		// next begins to read a message, and returns what closes its link and lets
-		// another peer have the memory.
+		// next begins to read a message. It returns a function that closes the link and lets another peer have
+		// the memory.
 		next := func() (in *Link, closed func()) {
 			out, err := dial(soon(t), client, 2, "port", nil)
 			if err != nil {
@@ -140,11 +140,11 @@ type writer func(b []byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-// TestLettersOfEndsAreBounded: a peer that has links made and ends them, and takes no
-// letter, makes the host keep no more letters than those of as many links as it may
-// have (attack A14, SECURITY.md).
+// TestLettersOfEndsAreBounded checks that a peer that makes links and ends them, and takes no letter,
+// makes the host keep no more letters than those of as many links as it may have (attack A14,
+// SECURITY.md).
 func TestLettersOfEndsAreBounded(t *testing.T) {
-	withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		s.mu.Lock()
 		s.mute = true
 		s.mu.Unlock()
@@ -173,10 +173,10 @@ func TestLettersOfEndsAreBounded(t *testing.T) {
 	})
 }
 
-// TestEndCostsOnce: a peer that says again and again that it is through costs no more
-// than one that speaks of a link that is not there (attack A5, SECURITY.md).
+// TestEndCostsOnce checks that a peer that ends a link again and again costs no more than one whose
+// letters are about a link that is not there (attack A5, SECURITY.md).
 func TestEndCostsOnce(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		yes := s.dial(1, "port", toListener, half{Buffers: mostBuffers, Size: 1, Credit: 1 << 15}, half{})
 		for i := range uint32(mostBuffers) {
 			if s.frame(s.word(yes.out.Flags+4*i, uint32(PackFlag(0, 1, false)))); i%1000 == 0 {
@@ -208,7 +208,7 @@ func TestEndCostsOnce(t *testing.T) {
 	})
 }
 
-// processorTime is what the process took so far: time stands still in a test.
+// processorTime returns what the process took so far: the clock of the test stands still.
 func processorTime() time.Duration {
 	var u unix.Rusage
 	unix.Getrusage(unix.RUSAGE_SELF, &u) // never fails

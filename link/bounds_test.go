@@ -19,10 +19,10 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLetterCostsLittle: what a peer says of its memory makes a host allocate nothing
+// TestLetterCostsLittle checks that what a peer says of its memory makes a host allocate nothing
 // (attack A14, SECURITY.md).
 func TestLetterCostsLittle(t *testing.T) {
-	withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		const letters = 50
 		got := allocated(func() {
 			for i := range uint32(letters) {
@@ -32,7 +32,7 @@ func TestLetterCostsLittle(t *testing.T) {
 			}
 		})
 		if got/letters > 64<<10 {
-			t.Errorf("a letter made the host and the stranger allocate %d bytes", got/letters)
+			t.Errorf("a letter made the host and the fake peer allocate %d bytes", got/letters)
 		}
 		if free := h.Stats(); free.Memory-free.Free < letters*leastMemory {
 			t.Errorf("%d links take %d bytes of the host's memory", letters, free.Memory-free.Free)
@@ -40,15 +40,15 @@ func TestLetterCostsLittle(t *testing.T) {
 	})
 }
 
-// TestSenderIsBounded: a peer that offers many buffers and takes nothing makes its
-// sender wait, and keep what is documented (attack A14, SECURITY.md).
+// TestSenderIsBounded checks that a peer that offers many buffers and takes nothing makes its sender
+// wait, and keep what is documented (attack A14, SECURITY.md).
 func TestSenderIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		buffers, size uint32
 	}{{"many", mostBuffers, 1}, {"long", 1 << 10, 1 << 20}} {
 		t.Run(c.name, func(t *testing.T) {
-			withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+			withFakePeer(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 				s.dial(1, "port", toDialer, half{}, buffers(c.buffers, c.size))
 				out := (<-made).Out
 				s.mu.Lock()
@@ -67,13 +67,13 @@ func TestSenderIsBounded(t *testing.T) {
 					t.Fatal(err)
 				}
 				st := out.stats()
-				if st.Unacknowledged > mostUnderWay || int64(st.Bytes) > out.ahead()+10<<20 { // and frames in flight
+				if st.Unacknowledged > mostUnderWay || int64(st.Bytes) > out.maxUnbuilt()+10<<20 { // and frames in flight
 					t.Errorf("%d messages of %d bytes in all are under way", st.Unacknowledged, st.Bytes)
 				}
 				if got > 80<<20 {
 					t.Errorf("%d bytes were allocated", got)
 				}
-				// Once it takes them, all goes on.
+				// Once the peer takes messages, all goes on.
 				s.mu.Lock()
 				s.mute = false
 				s.mu.Unlock()
@@ -93,8 +93,8 @@ func TestSenderIsBounded(t *testing.T) {
 	}
 }
 
-// TestRingGrows: as many messages as are asked for get a slot, each its own, whatever
-// was acquired, committed and acknowledged when there had to be more.
+// TestRingGrows checks that as many messages as are asked for get a slot, each its own, whatever was
+// acquired, committed and acknowledged when the ring had to grow.
 func TestRingGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -132,8 +132,8 @@ func TestRingGrows(t *testing.T) {
 	})
 }
 
-// TestOpenFlood: who asks for links faster than they are accepted takes no more than
-// its share of the places, does not keep others out, and is answered.
+// TestOpenFlood checks that a peer that asks for links faster than they are accepted takes no more
+// than its share of the places. It does not keep others out, and is answered.
 func TestOpenFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 4)
@@ -142,7 +142,7 @@ func TestOpenFlood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := n.stranger(9, h)
+		s := n.fakePeer(9, h)
 		const asked = backlog + 100
 		for i := range uint32(asked) {
 			var b [boxSize]byte
@@ -187,17 +187,17 @@ func TestOpenFlood(t *testing.T) {
 	})
 }
 
-// TestRepliesAreBounded: who reads no answers gets no more than its share of the
+// TestRepliesAreBounded checks that a peer that reads no answers gets no more than its share of the
 // places for them, whatever it asks.
 func TestRepliesAreBounded(t *testing.T) {
-	for _, kind := range []letterKind{letterOpen, letterAccept} { // one is refused, the other told that nobody waits for it
-		withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	for _, kind := range []letterKind{letterOpen, letterAccept} { // one is refused, the other is told that its link is over
+		withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 			s.mu.Lock()
 			s.mute = true
 			s.mu.Unlock()
 			for i := range uint32(mostReplies) {
 				var b [boxSize]byte
-				l := letter{kind: kind, directions: toListener, from: i + 1, attempt: uint64(i), name: "nobody"}
+				l := letter{kind: kind, directions: toListener, from: i + 1, attempt: uint64(i), name: "none"}
 				k := l.put(b[:])
 				s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
 				if i%100 == 0 {
@@ -211,7 +211,7 @@ func TestRepliesAreBounded(t *testing.T) {
 			if got := h.replies.Load(); got != mostReplies/2 {
 				t.Errorf("letters of kind %d: %d answers wait, want half of %d", kind, got, mostReplies)
 			}
-			s.wait(20 * time.Second) // it is given up
+			s.wait(20 * time.Second) // the peer is given up
 			if got := h.replies.Load(); got != 0 {
 				t.Errorf("letters of kind %d: %d answers wait for a dead peer", kind, got)
 			}
@@ -219,9 +219,9 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// TestMostLinks: a peer has so many links and no more, under whatever numbers.
+// TestMostLinks checks that a peer has so many links and no more, under whatever numbers.
 func TestMostLinks(t *testing.T) {
-	withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		for i := range uint32(mostLinks) {
 			if l := s.dial(i+1, "port", toListener, half{}, half{}); l.kind != letterAccept {
 				t.Fatalf("link %d: %s", i, l.text)
@@ -233,7 +233,7 @@ func TestMostLinks(t *testing.T) {
 		if n := h.Stats().Full.Links; n != 1 {
 			t.Errorf("%d are counted as too many, want 1", n)
 		}
-		// An attempt has one link, and one without a number none.
+		// An attempt has one link, and an attempt without a number has none.
 		if l := s.dial(1, "port", toListener, half{}, half{}); l.kind != letterRefuse {
 			t.Errorf("an attempt again: %+v", l)
 		}
@@ -241,7 +241,7 @@ func TestMostLinks(t *testing.T) {
 		if got := h.Stats(); len(got.Links) != mostLinks {
 			t.Errorf("%d links", len(got.Links))
 		}
-		// Others have theirs, and one that ends makes room.
+		// Other peers have their links, and one that ends makes room.
 		if _, err := dial(soon(t), s.n.host(1, nil), 2, "port", nil); err != nil {
 			t.Error(err)
 		}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// closeWait is how long Close waits while the peer takes nothing. Arbitrary: long for a reader
-// that pauses, and an end for a program that would wait for ever.
+// closeWait is how long Close waits while the peer takes nothing. Arbitrary: long for a reader that
+// pauses, and an end for a program that would wait for ever.
 const closeWait = time.Minute
 
-// Close sends end of file and waits until all is acknowledged, for as long as the peer goes on:
-// when for a minute no buffer came back and nothing was acknowledged, the error is ErrNoAnswer, and
-// end of file may not have been sent. CloseContext waits as long as its context says.
+// Close sends end of file and waits until all is acknowledged, for as long as the peer goes on. When
+// for a minute no buffer came back and nothing was acknowledged, the error is ErrNoAnswer, and end of
+// file may not have been sent. CloseContext waits as long as its context says.
 func (p *Producer) Close() error {
 	if p == nil {
 		return ErrNoHalf
@@ -47,20 +47,20 @@ func (p *Producer) whileTaken() (ctx context.Context, stop func()) {
 // progress grows with each message that is acknowledged, and with each buffer that comes back.
 func (p *Producer) progress() uint64 { return p.done.Load() + p.returned.Load() }
 
-// CloseContext is Close that waits no longer than the context: if that is done, end of
-// file is sent where a buffer is free, and not awaited. A buffer that was acquired and
-// not committed is forgotten.
+// CloseContext is Close that waits no longer than the context. With a context that is done, end of
+// file is sent if a buffer is free, and not awaited. A buffer that was acquired and not committed is
+// forgotten.
 func (p *Producer) CloseContext(ctx context.Context) error {
 	if p == nil {
 		return ErrNoHalf
 	}
-	if err := p.turn.take(ctx); err != nil {
+	if err := p.token.take(ctx); err != nil {
 		return err
 	}
-	defer p.turn.give()
+	defer p.token.give()
 	p.mu.Lock()
 	again := p.closed.Load()
-	p.forget()
+	p.cancelAcquired()
 	p.mu.Unlock()
 	if again {
 		return p.flush(ctx)
@@ -80,9 +80,9 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 
 // acquireEnd returns a buffer for end of file, also with a context that is done if one is free.
 func (p *Producer) acquireEnd(ctx context.Context) (Buffer, error) {
-	if p.begun.Load() && p.link.failed() == nil {
+	if p.hasLayout.Load() && p.link.failure() == nil {
 		p.mu.Lock()
-		b, ok := p.next(0)
+		b, ok := p.takeNext(0)
 		p.mu.Unlock()
 		if ok {
 			return b, nil
@@ -91,16 +91,55 @@ func (p *Producer) acquireEnd(ctx context.Context) (Buffer, error) {
 	return p.acquire(ctx, 0)
 }
 
-// forget takes back the buffers that were acquired and not committed. Their memory is not for
+// cancelAcquired takes back the buffers that were acquired and not committed. Their memory is not for
 // other messages: the application may still write to it. Guarded by mu.
-func (p *Producer) forget() {
+func (p *Producer) cancelAcquired() {
 	for p.acquired.Load() != p.committed.Load() {
 		s := p.ring.at(p.acquired.Add(^uint64(0)))
 		if c := s.chunk; c != nil {
 			s.chunk = nil
-			p.give(int64(len(c.bytes)))
+			p.share.Forget(c)
 		}
 		s.busy.Store(false)
 	}
 	p.checkIdle()
+}
+
+// Finish sends end of file after what was sent, and does not wait. It is sent at once, or as soon as
+// the consumer gives a buffer back if none is free. A goroutine that waits for a buffer gets
+// ErrClosed. Flush waits for what Finish leaves in flight.
+func (p *Producer) Finish() error {
+	if p == nil {
+		return ErrNoHalf
+	}
+	p.mu.Lock()
+	if !p.closed.Swap(true) {
+		p.cancelAcquired()
+		p.endPending.Store(p.link.failure() == nil) // otherwise the peer would not take it
+	}
+	p.mu.Unlock()
+	p.sendEnd()
+	p.waiting.Rouse()
+	return nil
+}
+
+// sendEnd sends a pending end of file, if there is a buffer for it.
+func (p *Producer) sendEnd() {
+	if !p.endPending.Load() {
+		return
+	}
+	p.mu.Lock()
+	k := p.acquired.Load()
+	fits := p.endPending.Load() && k-p.returned.Load() < p.layout.buffers && p.ring.take(k, 0) != nil
+	if fits {
+		p.endPosting.Store(true)  // before endPending, because conclude looks here once that is false
+		p.endPending.Store(false) // before post, which calls sendEnd if the link has failed
+		p.acquired.Store(k + 1)
+		p.post(k, PackFlag(0, 0, true)) // an error is the link's, too
+		p.endPosting.Store(false)
+	}
+	p.mu.Unlock()
+	if fits {
+		p.link.conclude()
+	}
 }

@@ -6,92 +6,76 @@ import (
 	"io"
 	"iter"
 	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Consumer is the half of a link that receives. Its methods may be called from
-// any goroutine; each message is received once.
+// Consumer is the half of a link that receives. Its methods may be called from any goroutine. Each
+// message is received once.
 type Consumer struct {
-	link  *Link
-	wire  inWire
-	bytes []byte // the buffers, in the endpoint's memory
-	words words  // where the producer writes flags
-	flags []atomic.Uint32
+	link   *Link
+	layout inLayout
+	bytes  []byte // the buffers, in the endpoint's memory
+	words  words  // where the producer writes flags
+	flags  []atomic.Uint32
 
-	filling []filling // of each buffer; nil for peers of other kinds; of the goroutine that receives
+	partial []partial // one for each buffer; nil for peers of other kinds; of the receive goroutine
 
-	turn  turn   // guards what follows, unless there is a handler
-	rest  []byte // of the message that Read is at
-	read  Message
-	going bool // Read is at a message
+	token     token  // guards what follows, unless there is a handler
+	rest      []byte // of the message that Read is at
+	read      Message
+	isReading bool // Read is at a message
 
-	came    atomic.Uint64 // messages that are or were in buffers
-	next    atomic.Uint64 // messages received; changed with the turn, or by who calls the handler
-	end     atomic.Bool   // the last one was
-	freed   atomic.Uint64 // messages given back
-	eof     atomic.Bool   // end of file has arrived, perhaps before others
-	waiting waiting
-	handle  func(*Link, Message) // not nil: called by who receives
-	credits credits
-}
-
-// inWire is what the buffers are.
-type inWire struct {
-	buffers uint64
-	size    int
-	pitch   uint64
-}
-
-// Message is a message in a buffer. Bytes are valid until it is released.
-type Message struct {
-	Number    uint64 // counts from 0
-	Bytes     []byte
-	Opcode    uint8
-	EOF       bool // the last one
-	Truncated bool // the producer had more than the buffer holds
+	progress
+	endReceived atomic.Bool // the last message was received
+	endArrived  atomic.Bool // end of file has arrived, perhaps before other messages
+	waiting     waiting
+	handle      func(*Link, Message) // not nil: called on the receive goroutine
+	credits     credits
 }
 
 func newConsumer(l *Link, h *half, data []byte) *Consumer {
 	c := &Consumer{
 		link: l, bytes: data, flags: make([]atomic.Uint32, h.Buffers),
-		wire:  inWire{buffers: uint64(h.Buffers), size: int(h.Size), pitch: uint64(h.Pitch)},
-		words: wordsAt(h.Flags, h.Buffers, h.FlagPitch),
+		layout: inLayout{buffers: uint64(h.Buffers), size: int(h.Size), pitch: uint64(h.Pitch)},
+		words:  wordsAt(h.Flags, h.Buffers, h.FlagPitch),
 	}
 	if !l.plain {
-		c.filling = make([]filling, h.Buffers)
+		c.partial = make([]partial, h.Buffers)
 	}
 	c.waiting.init(l.host)
-	c.turn.init()
-	c.credits.c = c
+	c.token.init()
+	c.credits.link, c.credits.progress, c.credits.buffers = l, &c.progress, c.layout.buffers
 	return c
 }
 
-// Buffers returns how many there are, and how long they are.
+// Buffers returns how many buffers there are, and how long they are.
 func (c *Consumer) Buffers() (n, size int) {
 	if c == nil {
 		return 0, 0
 	}
-	return int(c.wire.buffers), c.wire.size
+	return int(c.layout.buffers), c.layout.size
 }
 
-// ready implements readier.
-func (c *Consumer) ready() bool {
-	k := c.next.Load()
-	return c.flags[k%c.wire.buffers].Load() != 0 && k-c.freed.Load() < c.wire.buffers
+// isReady implements condition.
+func (c *Consumer) isReady() bool {
+	k := c.received.Load()
+	return c.flags[k%c.layout.buffers].Load() != 0 && k-c.freed.Load() < c.layout.buffers
 }
 
-// handled waits for the end of what a handler gets.
-type handled Consumer
+// handlerDone is the condition that the handler got the last message.
+type handlerDone Consumer
 
-func (h *handled) ready() bool { return h.end.Load() }
+func (h *handlerDone) isReady() bool { return h.endReceived.Load() }
 
-// ended reports whether everything up to end of file has arrived.
-func (c *Consumer) ended() bool {
-	for k := c.next.Load(); ; k++ {
-		switch f := Flag(c.flags[k%c.wire.buffers].Load()); {
-		case c.end.Load():
+// hasAll reports whether everything up to end of file has arrived.
+func (c *Consumer) hasAll() bool {
+	for k := c.received.Load(); ; k++ {
+		switch f := Flag(c.flags[k%c.layout.buffers].Load()); {
+		case c.endReceived.Load():
 			return true
-		case k < c.next.Load(): // received meanwhile
-		case f == 0 || k >= c.freed.Load()+c.wire.buffers:
+		case k < c.received.Load(): // another goroutine received it
+		case f == 0 || k >= c.freed.Load()+c.layout.buffers:
 			return false
 		case f.EOF():
 			return true
@@ -102,76 +86,75 @@ func (c *Consumer) ended() bool {
 // takeWord takes a flag: buffer i is full.
 func (c *Consumer) takeWord(i int, value uint32) {
 	f := Flag(value)
-	if !f.Full() && c.filling == nil {
+	if !f.Full() && c.partial == nil {
 		return
 	}
-	n := min(f.Length(), c.wire.size)
-	if f.Length() > c.wire.size && !f.Truncated() {
-		c.link.fail(fmt.Errorf("a message of %d bytes in a buffer of %d: %w", f.Length(), c.wire.size, ErrProtocol))
+	n := min(f.Length(), c.layout.size)
+	if f.Length() > c.layout.size && !f.Truncated() {
+		c.link.fail(fmt.Errorf("a message of %d bytes in a buffer of %d: %w", f.Length(), c.layout.size, ErrProtocol))
 		return
 	}
-	if c.filling != nil {
-		whole := c.filling[i].exactly(uint32(n))
-		c.filling[i] = filling{}
+	if c.partial != nil {
+		whole := c.partial[i].isExactly(uint32(n))
+		c.partial[i] = partial{}
 		if !whole || !f.Full() {
 			c.link.fail(fmt.Errorf("buffer %d was declared full with %d bytes, and others came: %w", i, n, ErrProtocol))
 			return
 		}
 	}
 	if f.EOF() {
-		c.eof.Store(true)
+		c.endArrived.Store(true)
 	}
 	if !c.flags[i].CompareAndSwap(0, value) {
 		c.link.fail(fmt.Errorf("buffer %d was filled before it was given back: %w", i, ErrProtocol))
 		return
 	}
-	c.came.Add(1)
+	c.arrived.Add(1)
 	if c.handle == nil {
-		c.credits.arrived()
-	} else if c.serve(); !c.end.Load() {
+		c.credits.messageArrived()
+	} else if c.callHandler(); !c.endReceived.Load() {
 		return
 	}
 	c.waiting.Rouse()
 }
 
-// serve calls the handler for the messages that are there. It runs on the
-// goroutine that receives.
-func (c *Consumer) serve() {
-	for !c.end.Load() && c.ready() {
+// callHandler calls the handler for the messages that are there. It runs on the receive goroutine.
+func (c *Consumer) callHandler() {
+	for !c.endReceived.Load() && c.isReady() {
 		m := c.get()
 		c.handle(c.link, m)
 		c.Release(m)
 	}
 }
 
-// Recv waits for the next message. What was delivered before the link failed is
-// still received, and what is there wins over a context that is done. At end of
-// file, behind a message with EOF set or in place of an empty one, the error is io.EOF.
+// Recv waits for the next message. What was delivered before the link failed is still received. What
+// is there wins over a context that is done. At end of file the error is io.EOF: after a message with
+// EOF set, or in place of an empty one.
 //
 // With Options.Handle there is nothing to receive but the end.
 func (c *Consumer) Recv(ctx context.Context) (Message, error) {
 	if c == nil {
 		return Message{}, ErrNoHalf
 	}
-	if err := c.turn.take(ctx); err != nil {
+	if err := c.token.take(ctx); err != nil {
 		return Message{}, err
 	}
-	defer c.turn.give()
+	defer c.token.give()
 	return c.recv(ctx)
 }
 
 func (c *Consumer) recv(ctx context.Context) (Message, error) {
-	if c.link.ending.Load() {
+	if c.link.closed.Load() {
 		return Message{}, c.link.Err() // the memory may be another link's
 	}
 	if c.handle != nil {
-		err := c.waiting.until(ctx, c.link, c.link.down, (*handled)(c))
+		err := c.waiting.until(ctx, c.link, c.link.down, (*handlerDone)(c))
 		if err == nil {
 			err = io.EOF
 		}
 		return Message{}, err
 	}
-	if c.end.Load() {
+	if c.endReceived.Load() {
 		return Message{}, io.EOF
 	}
 	if err := c.waiting.until(ctx, c.link, c.link.down, c); err != nil {
@@ -181,22 +164,22 @@ func (c *Consumer) recv(ctx context.Context) (Message, error) {
 	if m.EOF && len(m.Bytes) == 0 && m.Opcode == 0 {
 		return Message{}, io.EOF
 	}
-	c.credits.received()
+	c.credits.messageReceived()
 	return m, nil
 }
 
 // get takes the next message, which is there.
 func (c *Consumer) get() Message {
-	k := c.next.Load()
-	i := k % c.wire.buffers
+	k := c.received.Load()
+	i := k % c.layout.buffers
 	f := Flag(c.flags[i].Load())
 	m := Message{Opcode: f.Opcode(), EOF: f.EOF(), Truncated: f.Truncated(), Number: k}
-	n := uint64(min(f.Length(), c.wire.size))
-	m.Bytes = c.bytes[i*c.wire.pitch:][:n:n]
+	n := uint64(min(f.Length(), c.layout.size))
+	m.Bytes = c.bytes[i*c.layout.pitch:][:n:n]
 	if m.EOF {
-		c.end.Store(true) // before it counts as received: see ended
+		c.endReceived.Store(true) // before it counts as received: see hasAll
 	}
-	c.next.Store(k + 1)
+	c.received.Store(k + 1)
 	return m
 }
 
@@ -210,19 +193,19 @@ func (c *Consumer) Release(m Message) error {
 	if m.Number != k || m.Bytes == nil {
 		return c.link.wrap("receive from", ErrOutOfTurn)
 	}
-	flag := &c.flags[k%c.wire.buffers]
-	n := min(Flag(flag.Load()).Length(), c.wire.size)
+	flag := &c.flags[k%c.layout.buffers]
+	n := min(Flag(flag.Load()).Length(), c.layout.size)
 	flag.Store(0)
 	if !c.freed.CompareAndSwap(k, k+1) {
-		return c.link.wrap("receive from", ErrOutOfTurn) // two at once
+		return c.link.wrap("receive from", ErrOutOfTurn) // two goroutines released it
 	}
-	c.credits.back(k, uint64(n), m.EOF)
+	c.credits.released(k, uint64(n), m.EOF)
 	return nil
 }
 
-// Messages returns an iterator over all messages. Each is released when the loop
-// goes on. It ends at end of file; an error is the last pair. A message is valid until the loop
-// goes on, also if the link is closed before.
+// Messages returns an iterator over all messages. Each is released when the loop goes on, and is valid
+// until then, also if the link is closed before. The iterator ends at end of file. An error is its
+// last pair.
 func (c *Consumer) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for {
@@ -234,7 +217,7 @@ func (c *Consumer) Messages(ctx context.Context) iter.Seq2[Message, error] {
 				yield(Message{}, err)
 				return
 			}
-			more, err := c.show(m, yield)
+			more, err := c.yieldMessage(m, yield)
 			if err != nil && more {
 				yield(Message{}, err)
 			}
@@ -245,13 +228,47 @@ func (c *Consumer) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
-// show gives a message to a loop and releases it. The memory stays the link's for as long, even
-// if it is closed.
-func (c *Consumer) show(m Message, yield func(Message, error) bool) (more bool, err error) {
-	defer c.link.letGo()
-	if !c.link.hold() {
+// yieldMessage gives a message to a loop and releases it. The memory stays the link's in that time,
+// also if the link is closed.
+func (c *Consumer) yieldMessage(m Message, yield func(Message, error) bool) (more bool, err error) {
+	defer c.link.releaseMemory()
+	if !c.link.holdMemory() {
 		return true, c.link.Err()
 	}
 	more = yield(m, nil)
 	return more, c.Release(m)
+}
+
+// checkFill checks a message of the transaction that fills buffer i, and returns where its bytes go.
+// Between two times that the application gives a buffer back, one transaction fills it, and fills that
+// buffer only. So what the application was handed out does not change.
+func (c *Consumer) checkFill(i int, m *dgrdma.Message) ([]byte, error) {
+	f := &c.partial[i]
+	n, off := uint64(m.Len), uint64(m.Addr)-c.link.memory.At-uint64(i)*c.layout.pitch
+	var bad string
+	switch {
+	case c.flags[i].Load() != 0:
+		bad = "was filled before it was given back"
+	case f.begun && f.txn != m.Txn:
+		bad = "is filled by two transactions"
+	case n > 0 && m.Count == 0:
+		bad = "gets data that its transaction does not count"
+	case n > 0 && (off > uint64(c.layout.size) || off+n > uint64(c.layout.size)):
+		bad = fmt.Sprintf("completes with data that is not in it, at %#x", m.Addr)
+	default:
+		f.begun, f.txn = true, m.Txn
+		if n == 0 {
+			return nil, nil
+		}
+		return c.bytes[uint64(i)*c.layout.pitch+off:][:n:n], nil
+	}
+	c.link.fail(fmt.Errorf("buffer %d %s: %w", i, bad, ErrProtocol))
+	return nil, errNotGranted
+}
+
+// addPartial notes data that checkFill has allowed.
+func (c *Consumer) addPartial(m *dgrdma.Message) {
+	i := c.words.index(uint64(m.CompletionAddr))
+	off := m.Addr - uint32(c.link.memory.At) - uint32(i)*uint32(c.layout.pitch)
+	c.partial[i].add(off, off+uint32(m.Len))
 }

@@ -7,101 +7,110 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
+// progress is how far a consumer is.
+type progress struct {
+	arrived  atomic.Uint64 // messages that are or were in buffers
+	received atomic.Uint64 // messages received; changed with the token, or by the goroutine that calls the handler
+	freed    atomic.Uint64 // messages given back
+}
+
 // credits tells the producer of free buffers.
 type credits struct {
-	c *Consumer
+	link     *Link
+	progress *progress
+	buffers  uint64
 
-	mu    sync.Mutex
-	begun bool // it is known where the producer wants to hear of them
-	how   returns
-	addr  uint32 // the word, or the first of the words
-	pitch uint32
+	mu         sync.Mutex
+	hasAddress bool // the producer has said where it wants to hear of them
+	how        returns
+	addr       uint32 // the word, or the first of the words
+	pitch      uint32
 
-	word dgrdma.Transaction // counted
-	busy bool               // it is under way
-	told atomic.Uint64      // what it says; changed with mu held
+	word      dgrdma.Transaction // of returnsCounted
+	posted    bool               // the word is posted and not done
+	announced atomic.Uint64      // the count in the word; changed with mu held
 
 	bytes uint64 // of all messages given back
 
-	slot  []creditSlot // each: of the buffers
-	early []uint64     // messages given back before it was known where that is told
+	slot  []creditSlot // of returnsEach: one for each buffer
+	early []uint64     // messages given back before hasAddress
 }
 
 // creditSlot is the word of one buffer.
 type creditSlot struct {
-	t     dgrdma.Transaction
-	busy  bool
-	again bool // given back once more before the last time was acknowledged
+	t      dgrdma.Transaction
+	posted bool
+	again  bool // given back once more before the last word was acknowledged
 }
 
-// begin is called when the producer has said where it wants to hear of free
-// buffers. Messages may have come before.
-func (r *credits) begin(how returns, addr, pitch uint32) {
+// setAddress is called when the producer has said where it wants to hear of free buffers. Messages may
+// have come before.
+func (r *credits) setAddress(how returns, addr, pitch uint32) {
 	r.mu.Lock()
-	r.begun, r.how, r.addr, r.pitch = true, how, addr, pitch
+	r.hasAddress, r.how, r.addr, r.pitch = true, how, addr, pitch
 	if how == returnsEach {
-		r.slot = make([]creditSlot, r.c.wire.buffers)
+		r.slot = make([]creditSlot, r.buffers)
 	}
 	early := r.early
 	r.early = nil
 	r.mu.Unlock()
-	r.received()
+	r.messageReceived()
 	if how == returnsEach {
 		for _, k := range early {
-			r.back(k, 0, false)
+			r.released(k, 0, false)
 		}
 	}
 }
 
-// known reports whether begin was called.
-func (r *credits) known() bool {
+// isConnected reports whether setAddress was called.
+func (r *credits) isConnected() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.begun
+	return r.hasAddress
 }
 
-// arrived is called when a message came.
-func (r *credits) arrived() {
-	if n := r.c.freed.Load(); n != r.told.Load() && r.short(n) {
-		r.received()
+// messageArrived is called when a message came.
+func (r *credits) messageArrived() {
+	if n := r.progress.freed.Load(); n != r.announced.Load() && r.isShort(n) {
+		r.messageReceived()
 	}
 }
 
-// short reports whether the producer, which was not told of all of n free buffers,
-// cannot acquire three quarters of all although so many are free.
-func (r *credits) short(n uint64) bool {
-	quarter, came := r.c.wire.buffers/4, r.c.came.Load()
-	return came-r.told.Load() > quarter && came-n <= quarter
+// isShort reports whether the producer, which was not told of all of n free buffers, cannot acquire
+// three quarters of all although so many are free.
+func (r *credits) isShort(n uint64) bool {
+	quarter, came := r.buffers/4, r.progress.arrived.Load()
+	return came-r.announced.Load() > quarter && came-n <= quarter
 }
 
-// received is called when a message was handed out: the producer may run short.
-func (r *credits) received() {
+// messageReceived is called when a message was handed out: the producer may run short.
+func (r *credits) messageReceived() {
 	r.mu.Lock()
-	post := r.countDue()
+	post := r.prepareWord()
 	r.mu.Unlock()
 	if post {
 		r.post(&r.word)
 	}
 }
 
-// back is called when the buffer of message k, of n bytes, was given back. The
-// producer needs that of the last one no more.
-func (r *credits) back(k, n uint64, last bool) {
+// released is called when the buffer of message k, of n bytes, was given back. The producer does not
+// need the buffer of the last message any more.
+func (r *credits) released(k, n uint64, last bool) {
 	r.mu.Lock()
 	r.bytes += n
 	if last {
 		r.mu.Unlock()
 		return
 	}
-	post := r.countDue()
+	post := r.prepareWord()
 	var s *creditSlot
-	if !r.begun {
+	if !r.hasAddress {
 		r.early = append(r.early, k) // no more than there are buffers
 	} else if r.how == returnsEach {
-		if s = &r.slot[k%r.c.wire.buffers]; s.busy {
+		if s = &r.slot[k%r.buffers]; s.posted {
 			s.again, s = true, nil
 		} else {
-			s.busy = true
+			s.posted = true
 		}
 	}
 	r.mu.Unlock()
@@ -113,65 +122,65 @@ func (r *credits) back(k, n uint64, last bool) {
 	}
 }
 
-// countDue prepares the word if it is time for it: a quarter of all buffers came
-// back, or fewer if the producer may have as few left, or cannot acquire as many as it
-// was promised. Guarded by mu.
-func (r *credits) countDue() bool {
-	n, told := r.c.freed.Load(), r.told.Load()
-	quarter := r.c.wire.buffers / 4
-	if !r.begun || r.c.link.silent() || r.how != returnsCounted || r.busy || n == told ||
-		n-told < quarter && r.c.next.Load()-told < r.c.wire.buffers-quarter && !r.short(n) {
+// prepareWord prepares the word if it must be sent: a quarter of all buffers came back. Fewer are
+// enough if the producer may have as few left, or cannot acquire as many as it was promised. Guarded
+// by mu.
+func (r *credits) prepareWord() bool {
+	n, told := r.progress.freed.Load(), r.announced.Load()
+	quarter := r.buffers / 4
+	if !r.hasAddress || r.link.mustNotPost() || r.how != returnsCounted || r.posted || n == told ||
+		n-told < quarter && r.progress.received.Load()-told < r.buffers-quarter && !r.isShort(n) {
 		return false
 	}
-	r.busy = true
-	r.told.Store(n)
+	r.posted = true
+	r.announced.Store(n)
 	r.word.Completion = dgrdma.Word(r.addr, uint32(n))
-	r.word.Urgent, r.word.Done, r.word.Cookie = true, counted, r
+	r.word.Urgent, r.word.Done, r.word.Cookie = true, wordDone, r
 	return true
 }
 
 func (r *credits) post(t *dgrdma.Transaction) {
-	if err := r.c.link.post(t); err != nil {
+	if err := r.link.post(t); err != nil {
 		t.Done(t, err)
 	}
 }
 
-// counted is called when the word is there.
-func counted(t *dgrdma.Transaction, err error) {
+// wordDone is called when the word has arrived, or can never arrive.
+func wordDone(t *dgrdma.Transaction, err error) {
 	r := t.Cookie.(*credits)
-	l := r.c.link
-	if err != nil && !l.silent() { // else the peer does not want it
+	l := r.link
+	if err != nil && !l.mustNotPost() { // otherwise the peer does not want it
 		l.fail(err)
 	}
 	r.mu.Lock()
-	r.busy = false
-	post := r.countDue()
+	r.posted = false
+	post := r.prepareWord()
 	r.mu.Unlock()
 	if post {
 		r.post(&r.word)
 	}
-	l.settled()
+	l.completed()
 }
 
 func (r *credits) postEach(s *creditSlot, k uint64) {
-	s.t.Completion = dgrdma.Word(r.addr+uint32(k%r.c.wire.buffers)*r.pitch, 1)
+	s.t.Completion = dgrdma.Word(r.addr+uint32(k%r.buffers)*r.pitch, 1)
 	s.t.Urgent = true
-	s.t.Done = func(_ *dgrdma.Transaction, err error) { r.given(s, k, err) }
+	s.t.Done = func(_ *dgrdma.Transaction, err error) { r.slotDone(s, k, err) }
 	r.post(&s.t)
 }
 
-// given is called when a buffer's word is there.
-func (r *credits) given(s *creditSlot, k uint64, err error) {
-	l := r.c.link
+// slotDone is called when a buffer's word has arrived, or can never arrive.
+func (r *credits) slotDone(s *creditSlot, k uint64, err error) {
+	l := r.link
 	if err != nil {
 		l.fail(err)
 	}
 	r.mu.Lock()
 	again := s.again
-	s.busy, s.again = again, false
+	s.posted, s.again = again, false
 	r.mu.Unlock()
 	if again {
 		r.postEach(s, k)
 	}
-	l.settled()
+	l.completed()
 }

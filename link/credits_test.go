@@ -11,9 +11,9 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestThreeQuartersAhead: however many messages went before, and whichever quarter of
-// the buffers the consumer keeps to itself, received or not, three quarters can be
-// acquired before the first is committed (attack A13, SECURITY.md).
+// TestThreeQuartersAhead checks that three quarters of the buffers can be acquired before the first is
+// committed. That holds however many messages went before, and whichever quarter of the buffers the
+// consumer keeps to itself, received or not (attack A13, SECURITY.md).
 func TestThreeQuartersAhead(t *testing.T) {
 	const buffers, quarter = 64, 16
 	for _, kept := range []struct{ held, unread int }{{0, 0}, {1, 0}, {2, 0}, {8, 0}, {quarter, 0}, {0, 2}, {2, 3}, {0, quarter}} {
@@ -53,7 +53,7 @@ func TestThreeQuartersAhead(t *testing.T) {
 						got = append(got, b)
 					}
 					for i := len(got) - 1; i >= 0; i-- {
-						out.Out.abandon(got[i])
+						out.Out.cancelLast(got[i])
 					}
 				}
 			})
@@ -61,8 +61,8 @@ func TestThreeQuartersAhead(t *testing.T) {
 	}
 }
 
-// TestWordsForCredits: a consumer tells of free buffers by the quarter, if nobody
-// runs short.
+// TestWordsForCredits checks that a consumer tells of free buffers by the quarter, if the producer
+// does not run short.
 func TestWordsForCredits(t *testing.T) {
 	const buffers, messages = 64, 6400
 	for _, c := range []struct {
@@ -120,8 +120,8 @@ func TestWordsForCredits(t *testing.T) {
 	}
 }
 
-// TestWhenCreditsAreTold: a quarter of the buffers at a time, or each when the producer
-// may have as few left, by what was received.
+// TestWhenCreditsAreTold checks that a quarter of the buffers is told at a time, or each one when the
+// producer may have as few left, by what was received.
 func TestWhenCreditsAreTold(t *testing.T) {
 	const n, credit = 12, 1 << 15
 	for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestWhenCreditsAreTold(t *testing.T) {
 		{"all received", 12, []uint32{1, 2, 3, 4, 4, 4, 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			withStranger(t, &Options{Buffers: n, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+			withFakePeer(t, &Options{Buffers: n, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 				yes := s.dial(1, "port", toListener, half{Credit: credit}, half{})
 				in := (<-made).In
 				for i := range uint32(n) {
@@ -165,10 +165,10 @@ func TestWhenCreditsAreTold(t *testing.T) {
 	}
 }
 
-// TestCreditsOfBeforeTheAnswer: what a handler gave back before the listener said where
-// that is told, it is told with the answer.
+// TestCreditsOfBeforeTheAnswer checks that what a handler gave back, before the listener said where it
+// wants to hear of that, is told with the answer.
 func TestCreditsOfBeforeTheAnswer(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		got := 0
 		go dial(t.Context(), h, uint16(s.id), "there", &Options{Directions: Receive, Buffers: 4, Size: 8, Handle: func(*Link, Message) { got++ }})
 		open := s.mail()[0]
@@ -187,11 +187,11 @@ func TestCreditsOfBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// TestLostCredits: a link whose words for free buffers were given up by a reset of the
-// connection, of which there is no event, fails, whichever kind they are.
+// TestLostCredits checks that a link fails whose words for free buffers a reset of the connection gave
+// up, for which there is no event, of either kind.
 func TestLostCredits(t *testing.T) {
 	for _, plain := range []bool{false, true} {
-		withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		withFakePeer(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 			var l *Link
 			var flags uint32
 			if plain {
@@ -210,7 +210,7 @@ func TestLostCredits(t *testing.T) {
 			s.mu.Lock()
 			s.mute = true
 			s.mu.Unlock()
-			for range 2 { // the second is given back while the word for the first is under way
+			for range 2 { // the second is given back while the word for the first is in flight
 				s.frame(s.word(flags, uint32(PackFlag(0, 1, false))))
 				m, err := l.In.Recv(soon(t))
 				if err != nil {
@@ -230,6 +230,90 @@ func TestLostCredits(t *testing.T) {
 			if n := l.pending.Load(); n != 0 {
 				t.Errorf("other kind %v: %d words are under way", plain, n)
 			}
+		})
+	}
+}
+
+// TestEachCreditOnce checks that a plain buffer that is given back again, before the peer has
+// acknowledged the word for the time before, is told of twice.
+func TestEachCreditOnce(t *testing.T) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
+		in, d, err := h.Offer(h.ep.Conns()[0], 80, &Options{Buffers: 1, Size: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Connect(EmptyFlags{Addr: 512, Pitch: 4}); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.mute = true
+		s.mu.Unlock()
+		for k := range uint8(2) {
+			s.frame(s.word(d.Flags, uint32(PackFlag(0, k, false))))
+			m, err := in.In.Recv(soon(t))
+			if err != nil || m.Opcode != k {
+				t.Fatal(m, err)
+			}
+			in.In.Release(m)
+		}
+		s.mu.Lock()
+		s.mute, s.count = false, 0
+		s.mu.Unlock()
+		s.wait(time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.count != 2 || s.words[512] != 1 { // the first one again, and the second
+			t.Errorf("%d words came, want two", s.count)
+		}
+	})
+}
+
+// TestCreditsOfAFakePeer checks that credits are believed for messages that were sent, at the word
+// that is for them, and not otherwise.
+func TestCreditsOfAFakePeer(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		send func(s *fakePeer, at uint32)
+		free int // of 4 buffers, 2 of them sent
+		want error
+	}{
+		{"for both", func(s *fakePeer, at uint32) { s.frame(s.word(at, 2)) }, 4, nil},
+		{"again", func(s *fakePeer, at uint32) { s.frame(s.word(at, 1), s.word(at, 1)) }, 3, nil},
+		{"for one more than was sent", func(s *fakePeer, at uint32) { s.frame(s.word(at, 3)) }, 2, ErrProtocol},
+		{"for billions", func(s *fakePeer, at uint32) { s.frame(s.word(at, 1<<31)) }, 2, ErrProtocol},
+		{"taken back", func(s *fakePeer, at uint32) { s.frame(s.word(at, 2)); s.frame(s.word(at, 1)) }, 4, ErrProtocol},
+		{"with data", func(s *fakePeer, at uint32) { s.frame(s.write(at, put32(2), at, 2)) }, 2, nil},
+		{"as data", func(s *fakePeer, at uint32) { s.frame(s.write(at, put32(2), ^uint32(0), ^uint32(0))) }, 2, nil},
+		{"at the end of the word", func(s *fakePeer, at uint32) { s.frame(s.word(at+4, 2)) }, 2, nil},
+		{"before the word", func(s *fakePeer, at uint32) { s.frame(s.word(at-4, 2)) }, 2, nil},
+		{"within the word", func(s *fakePeer, at uint32) { s.frame(s.word(at+1, 2)) }, 2, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withFakePeer(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
+				credit := s.dial(1, "port", toDialer, half{}, buffers(4, 8)).back.Credit
+				both := map[*Link]uint32{<-made: credit}
+				dialed, err := s.dialed(soon(t), nil, func(open letter) letter {
+					credit = open.out.Credit
+					return letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, out: buffers(4, 8)}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				both[dialed] = credit
+				for out, credit := range both {
+					for range 2 {
+						if err := out.Out.Send(soon(t), 0, []byte("x")); err != nil {
+							t.Fatal(err)
+						}
+					}
+					s.wait(20 * time.Millisecond)
+					c.send(s, credit)
+					s.wait(20 * time.Millisecond)
+					if got := out.Stats().Out.Free; got != c.free || !errors.Is(out.Err(), c.want) {
+						t.Errorf("%d buffers are free, want %d; %v, want %v", got, c.free, out.Err(), c.want)
+					}
+				}
+			})
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestAnswers: what a listener answers makes a link, or an error that says why not, and
+// TestAnswers checks that an answer of a listener makes a link, or an error that says why not, and
 // nothing that lasts longer than the listener.
 func TestAnswers(t *testing.T) {
 	yes := letter{kind: letterAccept, from: 1, out: buffers(4, 8), private: []byte("welcome")}
@@ -29,7 +29,7 @@ func TestAnswers(t *testing.T) {
 		{"no", letter{kind: letterRefuse, text: "no \x1b room"}, ErrRefused, ": no ? room"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			withStranger(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *stranger) {
+			withFakePeer(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *fakePeer) {
 				var asked letter
 				l, err := s.dialed(soon(t), nil, func(open letter) letter {
 					asked = open
@@ -56,10 +56,10 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestLateRefusal: a refusal that comes when nobody waits for it any more ends what was
-// kept for it; until then its memory is for links of other peers only.
+// TestLateRefusal checks that a refusal that comes when no Dial waits for it any more frees what was
+// kept. Until then the memory is for links of other peers only.
 func TestLateRefusal(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *stranger) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *fakePeer) {
 		no := func(open letter) letter { return letter{kind: letterRefuse, to: open.from, attempt: open.attempt} }
 		if _, err := s.dialed(soon(t), nil, no); !errors.Is(err, ErrRefused) {
 			t.Fatal(err)
@@ -78,9 +78,8 @@ func TestLateRefusal(t *testing.T) {
 	})
 }
 
-// TestDialAndTheGiveUp: without a deadline Dial waits as long as until a silent peer is
-// dead; with one it waits that long, be it longer; and an end of the context that is no
-// deadline is no missing answer.
+// TestDialAndTheGiveUp checks that Dial without a deadline waits until a silent peer is dead, and with
+// one that long, also if it is longer. An end of the context that is no deadline is no missing answer.
 func TestDialAndTheGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const giveUp = time.Second
@@ -112,8 +111,8 @@ func TestDialAndTheGiveUp(t *testing.T) {
 	})
 }
 
-// TestDialUsesTheConnection that there is, of that id and at that address, and no other;
-// links that are there stay.
+// TestDialUsesTheConnection checks that Dial uses the connection that there is, of that id and at that
+// address, and no other. Links that are there stay.
 func TestDialUsesTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -143,7 +142,8 @@ func TestDialUsesTheConnection(t *testing.T) {
 	})
 }
 
-// TestDialsAtOnce: several that dial a new peer at the same moment share one connection.
+// TestDialsAtOnce checks that several goroutines that dial a new peer at the same moment share one
+// connection.
 func TestDialsAtOnce(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -173,8 +173,8 @@ func TestDialsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDialWhatCannotBe: what no endpoint string says, peers that know no handshake, and
-// one more than there is room for.
+// TestDialWhatCannotBe checks the errors for what is no endpoint string, for peers that know no
+// handshake, and for one peer more than there is room for.
 func TestDialWhatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNet(t, 1).host(1, &Config{Endpoint: dgrdma.Config{MaxPeers: 1}})
@@ -182,7 +182,7 @@ func TestDialWhatCannotBe(t *testing.T) {
 			t.Error("dialed no address")
 		}
 		card := at(7) + "?profile=fpga"
-		if _, err := a.Dial(soon(t), card, "port", nil); err == nil || err.Error() != "link: dial "+card+": a peer of kind fpga knows no handshake; connect it by Offer or Attach" {
+		if _, err := a.Dial(soon(t), card, "port", nil); err == nil || err.Error() != "link: dial "+card+": a peer of kind fpga knows no handshake: connect it by Offer or Attach" {
 			t.Errorf("a card: %v", err)
 		}
 		if _, err := a.Dial(soon(t), at(2), "port", nil); !errors.Is(err, dgrdma.ErrTooManyPeers) {
@@ -191,8 +191,8 @@ func TestDialWhatCannotBe(t *testing.T) {
 	})
 }
 
-// TestDialAfterRestart: what was said to the life before, of whose end nobody had heard,
-// is said again to the one that is there; but not when the context is done.
+// TestDialAfterRestart checks that a request to a life of whose end this side had not heard is sent
+// again to the life that is there, but not when the context is done.
 func TestDialAfterRestart(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestDialAfterRestart(t *testing.T) {
 			if _, err := a.Dial(soon(t), at(2), "port", nil); err != nil {
 				t.Fatal(err)
 			}
-			n.unheard(2, b.Close)
+			n.withoutPeers(2, b.Close)
 			n.host(2, nil).serve(t, "port", nil)
 			if !late {
 				if _, err := a.Dial(soon(t), at(2), "port", nil); err != nil {
@@ -212,7 +212,7 @@ func TestDialAfterRestart(t *testing.T) {
 			}
 			made := a.Stats().Made
 			if _, err := a.Dial(&ended{Context: soon(t)}, at(2), "port", nil); !errors.Is(err, dgrdma.ErrPeerRestarted) || !strings.HasPrefix(err.Error(), `link: port "port" of peer 2 at 02:00:00:00:00:02: transactions in flight: the peer restarted`) {
-				t.Errorf("with a context that is done meanwhile: %v", err)
+				t.Errorf("with a context that is done during the call: %v", err)
 			}
 			if got := a.Stats().Made - made; got != 1 {
 				t.Errorf("it asked %d times", got)
@@ -221,8 +221,7 @@ func TestDialAfterRestart(t *testing.T) {
 	}
 }
 
-// ended is a context that is done, but for the first who asks, and of which nobody is
-// told.
+// ended is a context that is done from the second look on, and whose Done channel does not say so.
 type ended struct {
 	context.Context
 	asked bool
@@ -238,9 +237,9 @@ func (c *ended) Err() error {
 	return nil
 }
 
-// TestDialOnASharedEndpoint: a connection that was given up is begun anew where the
-// endpoint is not the host's own, and one that stays silent is not closed; else there is
-// another one.
+// TestDialOnASharedEndpoint checks that a connection that was given up begins a new life where the
+// endpoint is not the host's own, and that one that stays silent is not closed. On an endpoint of its
+// own there is another connection.
 func TestDialOnASharedEndpoint(t *testing.T) {
 	t.Run("shared", func(t *testing.T) { dialAgain(t, false) })
 	t.Run("its own", func(t *testing.T) { dialAgain(t, true) })
@@ -266,8 +265,8 @@ func dialAgain(t *testing.T, own bool) {
 			t.Fatalf("%d connections", len(conns))
 		}
 		sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{})
-		synctest.Wait() // no heartbeat is amid looking at it
-		a.host.own = own
+		synctest.Wait() // no heartbeat is looking at it
+		a.host.ownsEndpoint = own
 		l, err := a.host.Dial(ctx, at(2), "port", nil)
 		if err != nil || (l.Peer() != conns[0]) != own || len(a.ep.Conns()) != 1 {
 			t.Errorf("on another connection, or the same, or none: %v", err)
@@ -275,11 +274,10 @@ func dialAgain(t *testing.T, own bool) {
 	})
 }
 
-// TestAnswerBehindTheEnd: a peer that ends a link and agrees to it afterwards has ended
-// it.
-func TestAnswerBehindTheEnd(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *stranger) {
-		for range 20 { // whichever Dial sees first
+// TestAnswerAfterTheEnd checks that a peer that ends a link and agrees to it afterwards has ended it.
+func TestAnswerAfterTheEnd(t *testing.T) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *fakePeer) {
+		for range 20 { // for whichever Dial sees first
 			l, err := s.dialed(soon(t), nil, func(open letter) letter {
 				over := letter{kind: letterClose, from: 2, to: open.from, attempt: open.attempt}
 				yes := letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, out: buffers(4, 8)}
@@ -299,25 +297,25 @@ func TestAnswerBehindTheEnd(t *testing.T) {
 	})
 }
 
-// TestAnswerBeforeTheEnd: a listener that accepted, and left before the dialer looked, has
+// TestAnswerBeforeTheEnd checks that a listener that accepted, and left before the dialer looked, has
 // accepted: what it sent can be received.
 func TestAnswerBeforeTheEnd(t *testing.T) {
 	_, _, out, _ := pair(t, newNet(t, 1), nil, nil)
 	for range 64 { // select would see either first
 		l := newLink(out.peer, out.life, "port", 1)
-		l.say(nil)
+		l.deliverAnswer(nil)
 		l.fail(ErrPeerClosed)
-		if err := l.await(soon(t)); err != nil {
+		if err := l.awaitAnswer(soon(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 20_000 { // and while the dialer looks
 		l := newLink(out.peer, out.life, "port", 1)
 		go func() {
-			l.say(nil)
+			l.deliverAnswer(nil)
 			l.fail(ErrPeerClosed)
 		}()
-		if err := l.await(t.Context()); err != nil {
+		if err := l.awaitAnswer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,14 +18,14 @@ import (
 // peer, or to one that answers no letters (F15).
 func TestEndedLinksLeaveRoom(t *testing.T) {
 	shape := Options{Buffers: 16, Size: 64 << 10}
-	for name, end := range map[string]func(t *testing.T, h *Host, made <-chan *Link, s *stranger, k uint32) error{
-		"accepted and closed": func(t *testing.T, h *Host, made <-chan *Link, s *stranger, k uint32) error {
+	for name, end := range map[string]func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer, k uint32) error{
+		"accepted and closed": func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer, k uint32) error {
 			if no := s.dial(k, "port", toListener, half{Credit: 1 << 15}, half{}); no.kind == letterRefuse {
 				return errors.New(no.text)
 			}
 			return (<-made).Close()
 		},
-		"dialed and not answered": func(t *testing.T, h *Host, made <-chan *Link, s *stranger, k uint32) error {
+		"dialed and not answered": func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer, k uint32) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer cancel()
 			o := shape
@@ -43,7 +43,7 @@ func TestEndedLinksLeaveRoom(t *testing.T) {
 				h := n.host(2, nil)
 				h.serve(t, "other", &shape)
 				made := h.serve(t, "port", &shape)
-				s := n.stranger(9, h)
+				s := n.fakePeer(9, h)
 				var err error
 				links := 0
 				for err == nil && links < 100 {
@@ -57,14 +57,14 @@ func TestEndedLinksLeaveRoom(t *testing.T) {
 					t.Errorf("%d bytes of %d are free with %d ended links of %d", st.Free, st.Memory, st.Ended, links-1)
 				}
 				honest := n.host(1, nil)
-				for range 3 { // leave some to others than the first
+				for range 3 { // leave some places to other hosts than the first
 					out, err := dial(soon(t), honest, 2, "other", nil)
 					if err != nil {
 						t.Fatal(err)
 					}
 					defer out.Close()
 				}
-				// Once the peer says the same, it may have links again.
+				// Once the peer has ended it too, it may have links again.
 				h.mu.Lock()
 				p := h.peerOf(h.ep.Conns()[0])
 				h.mu.Unlock()
@@ -72,7 +72,7 @@ func TestEndedLinksLeaveRoom(t *testing.T) {
 					s.letter(letter{kind: letterClose, from: 7, to: e.number, attempt: e.attempt})
 				}
 				s.wait(time.Second)
-				if st := h.Stats(); st.Ended != 0 || len(p.apart) != 0 {
+				if st := h.Stats(); st.Ended != 0 || len(p.quarantine) != 0 {
 					t.Errorf("%d ended links are left when the peer has answered", st.Ended)
 				}
 				if err := end(t, h, made, s, 1000); err != nil {
@@ -91,7 +91,7 @@ func TestLateFrames(t *testing.T) {
 		n := newNet(t, 1)
 		h := n.host(2, nil)
 		made := h.serve(t, "port", &Options{Buffers: 2, Size: 64})
-		s, other := n.stranger(9, h), n.stranger(8, h)
+		s, other := n.fakePeer(9, h), n.fakePeer(8, h)
 		late := func(to letter, what string) {
 			for i := range uint32(2) {
 				s.frame(s.write(to.out.Data+i*to.out.Pitch, []byte(what), to.out.Flags+4*i, uint32(PackFlag(len(what), 0, false))))
@@ -120,9 +120,9 @@ func TestLateFrames(t *testing.T) {
 			t.Errorf("%q, %v", m.Bytes, err)
 		}
 
-		// Another life of the peer may have the memory, and what the one before still has under way
-		// is refused there.
-		old := s.life
+		// Another life of the peer may have the memory. What the one before still has in flight is refused
+		// there.
+		old, oldTheirs, oldSeq := s.localEpoch, s.remoteEpoch, s.seq
 		othersLink.Abort(soon(t), "")
 		s.restart()
 		s.wait(time.Second)
@@ -134,10 +134,10 @@ func TestLateFrames(t *testing.T) {
 		if again.out.Data != before.out.Data {
 			t.Errorf("the next life has %#x, and not %#x", again.out.Data, before.out.Data)
 		}
-		now, txn := s.life, s.txn
-		s.life, s.txn = old, old+500 // frames name their life by the transactions in them
+		now, theirs, seq := s.localEpoch, s.remoteEpoch, s.seq
+		s.localEpoch, s.remoteEpoch, s.seq = old, oldTheirs, oldSeq
 		late(before, "late")
-		s.life, s.txn = now, txn
+		s.localEpoch, s.remoteEpoch, s.seq = now, theirs, seq
 		if st := l.Stats(); st.In.Waiting != 0 {
 			t.Errorf("a frame of a life before was taken: %+v", st.In)
 		}
@@ -189,8 +189,8 @@ func TestPeerAnswersForItsProgram(t *testing.T) {
 	}
 }
 
-// TestBothEndAtOnce checks that nothing is left of links that both sides end at the same time,
-// by whichever way, with data unread and under way, and frames lost (F15).
+// TestBothEndAtOnce checks that nothing is left of links that both sides end at the same time, by any
+// call, with data unread and in flight, and frames lost (F15).
 func TestBothEndAtOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -254,10 +254,10 @@ func TestMemoryIsNeverGivenTwice(t *testing.T) {
 		type open struct {
 			l      *Link
 			by     int
-			number uint32 // of ours
+			number uint32 // of this side
 		}
 		var links, over []open
-		peers := []*stranger{n.stranger(7, h), n.stranger(8, h), n.stranger(9, h)}
+		peers := []*fakePeer{n.fakePeer(7, h), n.fakePeer(8, h), n.fakePeer(9, h)}
 		overlap := func(a, b space.Span) bool { return a.At < b.At+b.N && b.At < a.At+a.N }
 		attempt := uint32(0)
 		for range 1500 {
@@ -311,9 +311,9 @@ func TestManyEndedLinks(t *testing.T) {
 		n := newNet(t, 1)
 		h := n.host(2, nil)
 		made := h.serve(t, "port", &Options{Buffers: 1, Size: 1})
-		s, other := n.stranger(9, h), n.stranger(8, h)
-		h.endings.n = mostEnded - 3 // of other hosts
-		defer func() { h.endings.n = 0 }()
+		s, other := n.fakePeer(9, h), n.fakePeer(8, h)
+		h.endedLinks.n = mostEnded - 3 // of other hosts
+		defer func() { h.endedLinks.n = 0 }()
 		k := uint32(0)
 		for {
 			k++

@@ -14,18 +14,18 @@ var (
 	ErrClosed     = dgrdma.ErrClosed
 	ErrRefused    = errors.New("link: refused by the peer")
 	ErrNoPort     = errors.New("link: the peer does not listen on that port") // an ErrRefused, too
-	ErrPeerClosed = errors.New("link: the peer closed it before the end of file")
+	ErrPeerClosed = errors.New("link: the peer closed the link before the end of file")
 	ErrNoAnswer   = errors.New("link: no answer")
 	ErrVersion    = errors.New("link: versions differ")
 	ErrNoMemory   = errors.New("link: out of memory")
 	ErrTooLong    = errors.New("link: message longer than the peer's buffers")
-	ErrOutOfTurn  = errors.New("link: buffers are given back in the order in which they were got")
+	ErrOutOfTurn  = errors.New("link: buffers are given back in the order in which they were acquired or received")
 	ErrNoHalf     = errors.New("link: this side has no such half; it was dialed for the other direction, see Options.Directions")
 	ErrProtocol   = errors.New("link: the peer broke the rules of the link")
-	ErrLayout     = errors.New("link: such buffers or flags make no link")
+	ErrLayout     = errors.New("link: invalid buffers or flags")
 )
 
-// outOfTurn is ErrOutOfTurn in words that say which rule it was.
+// outOfTurn is an ErrOutOfTurn that says which rule it was.
 type outOfTurn string
 
 func (e outOfTurn) Error() string { return "link: " + string(e) }
@@ -33,10 +33,10 @@ func (outOfTurn) Unwrap() error   { return ErrOutOfTurn }
 
 const (
 	sentAlready  outOfTurn = "this buffer was committed already; each that is acquired is committed once"
-	heldByCaller outOfTurn = "buffers are acquired that were not committed yet: commit them first"
+	heldByCaller outOfTurn = "acquired buffers are not committed: commit them first"
 )
 
-// refusedError is what the peer said when it refused a link: an ErrRefused.
+// refusedError is the answer of a peer that refused a link: an ErrRefused.
 type refusedError struct {
 	why  refusal
 	text string
@@ -54,7 +54,7 @@ type AbortError struct {
 	Reason string // printable, whatever the peer sent
 }
 
-func (e *AbortError) Error() string { return "link: the peer ended it: " + e.Reason }
+func (e *AbortError) Error() string { return "link: the peer ended the link: " + e.Reason }
 
 func (e *AbortError) Unwrap() error { return ErrPeerClosed }
 
@@ -74,16 +74,16 @@ func (e *Error) Error() string {
 	if e.Port != "" {
 		text += fmt.Sprintf("port %q of ", e.Port)
 	}
-	// Each room and the peer are named once.
+	// The package and the peer are named once.
 	return text + e.Peer + once.Replace(strings.ReplaceAll(": "+fmt.Sprint(e.Err), "dgrdma: "+e.Peer+": ", ""))
 }
 
-// once leaves out which room an error is of, within one that says so.
+// once leaves out the package of an error within one that names it.
 var once = strings.NewReplacer(": link: ", ": ", ": dgrdma: ", ": ")
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout reports whether the link failed because the peer, or the program there, was silent.
+// Timeout reports whether the link failed because the peer, or its program, was silent.
 func (e *Error) Timeout() bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(e.Err, ErrNoAnswer) || errors.As(e.Err, &t) && t.Timeout()
@@ -91,3 +91,13 @@ func (e *Error) Timeout() bool {
 
 // Temporary is false: a link that failed stays so. With it an Error is a [net.Error].
 func (e *Error) Temporary() bool { return false }
+
+// errNotGranted discards a message: it is acknowledged, so that a peer that has not heard of a link's
+// end is not held up by it.
+var errNotGranted = dgrdma.Swallow(fmt.Errorf("link: nothing of this peer's is at this address"))
+
+// refusal says why there is no link, where the dialer's program may act on it. The other refusals are
+// text.
+type refusal uint8
+
+const noPort refusal = 1 // the host does not listen on that port

@@ -41,8 +41,8 @@ func Example_fileCopy() {
 	// Output: what the file holds <nil>
 }
 
-// Requests and answers: a link in both directions. The server answers where
-// requests arrive, so nobody there is woken.
+// Requests and answers: a link in both directions. The server answers on the receive goroutine, so no
+// other one is woken.
 func Example_requests() {
 	server, client, ctx := open(), open(), context.Background()
 	defer server.Close()

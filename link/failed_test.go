@@ -13,8 +13,8 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestEndpointFails: who accepts or dials in a host whose transport has failed, before or
-// meanwhile, is told so at once, whether or not the host knows a peer.
+// TestEndpointFails checks that Accept and Dial in a host whose transport has failed, before or during
+// the call, fail at once, whether or not the host knows a peer.
 func TestEndpointFails(t *testing.T) {
 	for i := range 8 {
 		manual, known, before := i&1 != 0, i&2 != 0, i&4 != 0
@@ -41,7 +41,7 @@ func TestEndpointFails(t *testing.T) {
 					t.Fatal(err)
 				}
 				if known {
-					if _, err := dial(ctx, a, 2, "nobody", nil); !errors.Is(err, ErrRefused) {
+					if _, err := dial(ctx, a, 2, "none", nil); !errors.Is(err, ErrRefused) {
 						t.Fatal(err)
 					}
 				}
@@ -62,8 +62,8 @@ func TestEndpointFails(t *testing.T) {
 					both <- err
 				}()
 				go func() {
-					n.unheard(2, b.Close) // nobody answers
-					_, err := dial(ctx, a, 2, "nobody", nil)
+					n.withoutPeers(2, b.Close) // the peer gets no answer
+					_, err := dial(ctx, a, 2, "none", nil)
 					both <- err
 				}()
 				for range 2 {

@@ -2,8 +2,7 @@ package link
 
 import "fmt"
 
-// MaxMessage is the length in bytes of the longest message that a flag word
-// can state.
+// MaxMessage is the length in bytes of the longest message that a flag word can state.
 const MaxMessage = 1<<21 - 1
 
 // Where the parts of a flag word are in OpenCPI's software, its cards, and here.
@@ -36,8 +35,8 @@ func PackFlag(length int, opcode uint8, eof bool) Flag {
 	return f
 }
 
-// Full reports whether f declares a buffer full. Peers look at nothing else to
-// tell; the rest of f means something only if it is.
+// Full reports whether f declares a buffer full. Peers look at no other bit for that; the rest of f
+// means something only if it is full.
 func (f Flag) Full() bool { return f&flagFull != 0 }
 
 // Length returns the length of the message in bytes. A buffer may receive a few
@@ -53,3 +52,12 @@ func (f Flag) EOF() bool { return f&flagEOF != 0 }
 // Truncated reports whether the message did not fit in the buffer. Only cards
 // say so.
 func (f Flag) Truncated() bool { return f&flagTruncated != 0 }
+
+// Message is a message in a buffer. Bytes are valid until it is released.
+type Message struct {
+	Number    uint64 // counts from 0
+	Bytes     []byte
+	Opcode    uint8
+	EOF       bool // this is the last message
+	Truncated bool // the producer had more than the buffer holds
+}

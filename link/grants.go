@@ -2,49 +2,14 @@ package link
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// words are addresses at which a peer writes words, which go to whom they are for
-// and not into memory. They belong to the goroutine that receives.
-type words struct {
-	at, end uint64
-	pitch   uint32
-	last    int // which was found last: all frames of a message name the same one
-	lastAt  uint64
-}
-
-func wordsAt(at, n, pitch uint32) words {
-	return words{at: uint64(at), end: uint64(at) + uint64(n)*uint64(pitch), pitch: pitch, lastAt: uint64(at)}
-}
-
-// index returns which word is at addr; -1: none.
-func (w *words) index(addr uint64) int {
-	if addr < w.at || addr >= w.end {
-		return -1
-	}
-	if addr == w.lastAt {
-		return w.last
-	}
-	off := uint32(addr - w.at)
-	i := off / w.pitch
-	if i*w.pitch != off {
-		return -1
-	}
-	w.last, w.lastAt = int(i), addr
-	return w.last
-}
-
-// errNotGranted makes a message vanish: it is acknowledged, so that a peer that
-// has not heard of a link's end is not held up by it.
-var errNotGranted = dgrdma.Swallow(fmt.Errorf("link: nothing of this peer's is at this address"))
-
 // Admit implements [dgrdma.Handler].
 func (p *peer) Admit(_ dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	if !m.Completes() {
-		return p.admitPlain(m)
+		return p.checkPlain(m)
 	}
 	l, _ := p.grants.Find(uint64(m.CompletionAddr))
 	switch {
@@ -54,26 +19,26 @@ func (p *peer) Admit(_ dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 		if in, out := l.wordAt(uint64(m.CompletionAddr)); in < 0 && out < 0 {
 			return nil, errNotGranted
 		}
-		return p.admitPlain(m)
+		return p.checkPlain(m)
 	}
-	return l.admit(m)
+	return l.checkMessage(m)
 }
 
-// admit admits a message of a host: a credit, or one of the transaction that fills
-// the buffer whose flag it completes at.
-func (l *Link) admit(m *dgrdma.Message) ([]byte, error) {
+// checkMessage checks a message of a link host: it is a credit, or one of the transaction that fills the
+// buffer whose flag it completes at.
+func (l *Link) checkMessage(m *dgrdma.Message) ([]byte, error) {
 	switch in, out := l.wordAt(uint64(m.CompletionAddr)); {
 	case in >= 0:
-		return l.In.admit(in, m)
+		return l.In.checkFill(in, m)
 	case out >= 0 && m.Len == 0:
 		return nil, nil
 	}
 	return nil, errNotGranted
 }
 
-// admitPlain admits data of peers of other kinds: in transactions that complete
-// elsewhere or not at all, and words as data.
-func (p *peer) admitPlain(m *dgrdma.Message) ([]byte, error) {
+// checkPlain checks data of peers of other kinds: in transactions that complete elsewhere or not at
+// all, and words as data.
+func (p *peer) checkPlain(m *dgrdma.Message) ([]byte, error) {
 	at, n := uint64(m.Addr), uint64(m.Len)
 	if n == 0 {
 		return nil, nil
@@ -96,8 +61,7 @@ func (p *peer) admitPlain(m *dgrdma.Message) ([]byte, error) {
 	return p.wordAsData[:], nil
 }
 
-// wordAt returns which flag of ours, or which word of credits, is at an address; -1:
-// none.
+// wordAt returns which flag of this side, or which word of credits, is at an address; -1: none.
 func (l *Link) wordAt(addr uint64) (in, out int) {
 	in, out = -1, -1
 	if l.In != nil {
@@ -120,7 +84,7 @@ func (p *peer) Complete(_ dgrdma.EndpointID, m *dgrdma.Message) {
 func (p *peer) Placed(_ dgrdma.EndpointID, m *dgrdma.Message) {
 	if m.Completes() {
 		if l, ok := p.grants.Find(uint64(m.CompletionAddr)); ok && !l.plain {
-			l.In.placed(m)
+			l.In.addPartial(m)
 			return
 		}
 	}
@@ -131,7 +95,7 @@ func (p *peer) Placed(_ dgrdma.EndpointID, m *dgrdma.Message) {
 	}
 }
 
-// takeWord gives a word to whom it is for.
+// takeWord gives a word to the half that it is for.
 func (l *Link) takeWord(at uint64, value uint32) {
 	switch in, out := l.wordAt(at); {
 	case in >= 0:

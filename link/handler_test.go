@@ -13,8 +13,8 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestHandler: messages are handed over in order where they arrive, before the
-// dialer knows that it was accepted too, and end of file last.
+// TestHandler checks that messages are handed to the handler in order where they arrive, also before
+// the dialer knows that it was accepted, and end of file last.
 func TestHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -59,7 +59,7 @@ func TestHandler(t *testing.T) {
 	})
 }
 
-// TestTryAcquire: it does not wait.
+// TestTryAcquire checks that TryAcquire does not wait.
 func TestTryAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -95,7 +95,7 @@ func TestTryAcquire(t *testing.T) {
 	})
 }
 
-// TestDeadPeer: who only waits is told too, after what was delivered.
+// TestDeadPeer checks that a link that only waits is told of a dead peer, after what was delivered.
 func TestDeadPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const giveUp = 3 * time.Second
@@ -143,7 +143,8 @@ func TestDeadPeer(t *testing.T) {
 	})
 }
 
-// TestNoAnswer: a peer that is there but knows no links, and one that is not.
+// TestNoAnswer checks the errors of Dial for a peer that is there but knows no links, and for one that
+// is not there.
 func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -162,12 +163,12 @@ func TestNoAnswer(t *testing.T) {
 		synctest.Wait()
 		nothingLeft(t, a)
 		if _, err := dial(context.Background(), a, 3, "port", nil); !errors.Is(err, dgrdma.ErrPeerDown) {
-			t.Errorf("nobody: %v", err)
+			t.Errorf("no host: %v", err)
 		}
 	})
 }
 
-// TestAllocations: none for a message, in either way to receive and to send.
+// TestAllocations checks that a message allocates nothing, by both ways to receive and to send.
 func TestAllocations(t *testing.T) {
 	n := newNet(t, 1)
 	_, _, out, in := pair(t, n, nil, &Options{Buffers: 64, Size: 64})
@@ -201,17 +202,16 @@ func TestAllocations(t *testing.T) {
 	for range 1000 {
 		message()
 	}
-	most := 1.0
-	if fixture.Race { // then a sync.Pool forgets some of what it is given, on purpose
+	most := uint64(1)
+	if fixture.Race { // a sync.Pool then forgets some of its chunks
 		most = 4
 	}
-	if got := testing.AllocsPerRun(2000, message); got >= most {
+	if got := fixture.Allocations(2000, message); got >= most {
 		t.Errorf("%v allocations for two messages", got)
 	}
 }
 
-// TestGiveUpOfTheString: what the endpoint string says of silence counts for dialing
-// too.
+// TestGiveUpOfTheString checks that the time of silence in the endpoint string counts for Dial, too.
 func TestGiveUpOfTheString(t *testing.T) {
 	t.Parallel()
 	h, err := Open("udp:127.0.0.1?giveup=300ms", nil)
@@ -220,9 +220,9 @@ func TestGiveUpOfTheString(t *testing.T) {
 	}
 	defer h.Close()
 	began := time.Now()
-	// Nobody is there, and nothing says so but silence.
+	// No host is there, and nothing but silence says so.
 	if _, err := h.Dial(context.Background(), "ocpi-udp-rdma:127.0.0.1;9;65536.9.16", "port", nil); err == nil {
-		t.Error("a link to nobody")
+		t.Error("a link without a peer")
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v to find out", took)

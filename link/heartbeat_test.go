@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestHeartbeat: a host posts something to who has links with it twice in the time after
-// which a silent peer is dead, and nothing to others.
+// TestHeartbeat checks that a host posts something to each peer with links twice in the time after
+// which a silent peer is dead, and nothing to other peers.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -20,7 +19,7 @@ func TestHeartbeat(t *testing.T) {
 		n.host(3, nil).ep.AcceptAny(true)
 		a, b := n.host(1, cfg), n.host(2, cfg)
 		opened := time.Now()
-		kind := endpoint.OpenCPI(false) // which understands what is posted
+		kind := dgrdma.OpenCPI(false) // which understands what is posted
 		other, err := a.ep.Connect(dgrdma.Peer{ID: 4, Addr: simnet.Addr(4), Profile: &kind})
 		if err != nil {
 			t.Fatal(err)
@@ -53,15 +52,15 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// TestOneHeartbeatAtATime: while one is under way, no other is posted.
+// TestOneHeartbeatAtATime checks that no heartbeat is posted while one is in flight.
 func TestOneHeartbeatAtATime(t *testing.T) {
-	withStranger(t, &Options{Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
 		p := (<-made).peer
 		s.setMute(true)
 		before := h.ep.Stats().TransactionsDone
 		for range 3 {
-			p.beat()
+			p.sendHeartbeat()
 		}
 		s.setMute(false)
 		for beats := range uint64(2) {
@@ -69,26 +68,26 @@ func TestOneHeartbeatAtATime(t *testing.T) {
 			if done := h.ep.Stats().TransactionsDone - before; done != beats+1 {
 				t.Errorf("%d heartbeats arrived, want %d", done, beats+1)
 			}
-			p.beat()
+			p.sendHeartbeat()
 		}
 	})
 }
 
-// TestHeartbeatOfALifeBefore: a heartbeat that fails ends the links of that life, and
-// none that was made since.
+// TestHeartbeatOfALifeBefore checks that a heartbeat that fails ends the links of its life, and no
+// link that was made since.
 func TestHeartbeatOfALifeBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		_, _, out, in := pair(t, n, nil, nil)
-		out.peer.beaten(nil, dgrdma.ErrPeerRestarted)
+		out.peer.heartbeatDone(nil, dgrdma.ErrPeerRestarted)
 		if err := echo(soon(t), out, in, 1); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// TestEndWithoutAnEvent: who waits for nothing hears too that the connection is no more,
-// though nobody says so: the heartbeat finds out.
+// TestEndWithoutAnEvent checks that a link that waits for nothing hears of the end of its connection,
+// though no event says so: the heartbeat finds out.
 func TestEndWithoutAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)

@@ -14,18 +14,18 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestPropertyHostilePeer: beside a peer that does whatever it likes, an honest pair
-// loses, doubles and reorders nothing; that peer's links deliver what it wrote and
-// nothing else, or fail; and when it is gone, nothing of it is left.
+// TestPropertyHostilePeer checks that an honest pair loses, doubles and reorders nothing while another
+// peer does whatever it likes. The hostile peer's links deliver what it wrote and nothing else, or
+// fail. When it is gone, nothing of it is left.
 func TestPropertyHostilePeer(t *testing.T) {
 	each(t, (*schedules+9)/10, hostileWorld)
 }
 
-// mischief is the byte of which a hostile peer's data is, and nobody else's.
+// mischief is the byte of all of a hostile peer's data, and of no other data.
 const mischief = 'S'
 
-// hostileRoom is enough memory for all links that a hostile peer is given in a world: whom
-// it serves, and with how many links, is the host's program's to say.
+// hostileRoom is enough memory for all links that a hostile peer is given in a world. Which peers a
+// host serves, and with how many links, is for its program to say.
 const hostileRoom = 8 << 20
 
 func hostileWorld(t *testing.T, seed uint64) {
@@ -36,14 +36,14 @@ func hostileWorld(t *testing.T, seed uint64) {
 	a, b := n.host(1, &Config{Memory: 1 << 20}), n.host(2, &Config{Memory: hostileRoom})
 	hour, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	s := n.stranger(9, b)
+	s := n.fakePeer(9, b)
 	shape := &Options{Directions: Both, Buffers: 1 + rnd.IntN(9), Size: 1 + rnd.IntN(2000)}
 	made := b.serve(t, "port", shape)
 	var all sync.WaitGroup
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 
-	// The honest pair comes and goes.
+	// The honest pair begins and ends links.
 	ended := make(chan struct{})
 	honest := make(chan *Link)
 	all.Go(func() {
@@ -58,7 +58,7 @@ func hostileWorld(t *testing.T, seed uint64) {
 			both(t, &all, hour, out, <-honest, way)
 		}
 	})
-	// What the server does with links: it answers all.
+	// The server answers all links.
 	all.Go(func() {
 		for {
 			select {
@@ -73,7 +73,7 @@ func hostileWorld(t *testing.T, seed uint64) {
 			}
 		}
 	})
-	x := villain{stranger: s, rnd: rnd}
+	x := villain{fakePeer: s, rnd: rnd}
 	for {
 		select {
 		case <-ended:
@@ -100,7 +100,7 @@ func hostileWorld(t *testing.T, seed uint64) {
 	nothingLeft(t, a, b)
 }
 
-// both moves messages both ways, checks all of them, and closes.
+// both moves messages in both directions, checks all of them, and closes.
 func both(t *testing.T, all *sync.WaitGroup, ctx context.Context, out, in *Link, way uint64) {
 	const messages = 60
 	var flows sync.WaitGroup
@@ -122,7 +122,8 @@ func both(t *testing.T, all *sync.WaitGroup, ctx context.Context, out, in *Link,
 	in.CloseContext(ctx)
 }
 
-// suffer serves a link of the hostile peer: every byte that it delivers is that peer's.
+// suffer serves a link of the hostile peer, and checks that every byte that it delivers is that
+// peer's.
 func suffer(t *testing.T, ctx context.Context, l *Link) {
 	if l.Out != nil {
 		for range 5 {
@@ -143,22 +144,22 @@ func suffer(t *testing.T, ctx context.Context, l *Link) {
 	l.CloseContext(short)
 }
 
-// villain is a stranger that does anything.
+// villain is a fake peer that does anything.
 type villain struct {
-	*stranger
+	*fakePeer
 	rnd   *rand.Rand
 	from  uint32   // of the links that it asked for
 	links []letter // that it was given
 }
 
-// one returns any of these.
+// one returns any of the given values.
 func one[T any](x *villain, of ...T) T { return of[x.rnd.IntN(len(of))] }
 
 func (x *villain) number() uint32 {
 	return one(x, 0, 1, 3, 4, 63, 64, 65, 1024, 1<<16, 1<<21-1, 1<<31, 1<<32-1, x.rnd.Uint32(), x.rnd.Uint32N(1<<20))
 }
 
-// place is an address of its own links, of others', or anything.
+// place returns an address of the villain's links, of other peers', or any.
 func (x *villain) place() uint32 {
 	if len(x.links) > 0 && x.rnd.IntN(4) > 0 {
 		h := one(x, x.links...).out
@@ -175,7 +176,7 @@ func (x *villain) half() half {
 func (x *villain) act() {
 	data := bytes.Repeat([]byte{mischief}, one(x, 0, 1, 4, 8, x.rnd.IntN(2100)))
 	switch x.rnd.IntN(12) {
-	case 0: // ask for a link, as one should or not
+	case 0: // ask for a link, by a good letter or a bad one
 		x.from++
 		out, back := half{Credit: 1 << 15}, buffers(4, 100)
 		if x.rnd.IntN(3) == 0 {
@@ -188,14 +189,14 @@ func (x *villain) act() {
 				x.links = append(x.links, l)
 			}
 		}
-	case 3, 4, 5: // a message as it should be
+	case 3, 4, 5: // a good message
 		if len(x.links) > 0 {
 			h := one(x, x.links...).out
 			i := x.rnd.Uint32N(h.Buffers)
 			data = data[:min(len(data), int(h.Size))]
 			x.frame(x.write(h.Data+i*h.Pitch, data, h.Flags+4*i, uint32(PackFlag(len(data), 3, x.rnd.IntN(50) == 0))))
 		}
-	case 6, 7: // a transaction as it should not be
+	case 6, 7: // a bad transaction
 		count := uint16(1 + x.rnd.IntN(4))
 		word, value := x.place(), one(x, uint32(PackFlag(len(data), 3, false)), uint32(PackFlag(x.rnd.IntN(2100), 3, false)), x.number())
 		for i := range count {
@@ -207,8 +208,8 @@ func (x *villain) act() {
 	case 9: // a letter about any link
 		l := letter{kind: letterKind(1 + x.rnd.IntN(4)), from: x.number(), to: x.number(), attempt: uint64(x.number()), out: x.half(), back: x.half(), text: "why"}
 		if len(x.links) > 0 && x.rnd.IntN(2) == 0 {
-			mine := one(x, x.links...)
-			l.to, l.attempt = mine.from, mine.attempt
+			own := one(x, x.links...)
+			l.to, l.attempt = own.from, own.attempt
 		}
 		x.letter(l)
 	case 10: // noise
@@ -216,7 +217,7 @@ func (x *villain) act() {
 		for i := range b {
 			b[i] = byte(x.rnd.Uint32())
 		}
-		if len(b) > frame.HeaderSize { // so that it is looked at
+		if len(b) > frame.HeaderSize { // so that it is parsed
 			(&frame.Header{Dst: x.to.ep.ID(), Src: x.id, Seq: frame.Seq(x.rnd.Uint32()), Flags: byte(x.rnd.IntN(2))}).Put(b)
 		}
 		x.raw(b)

@@ -24,7 +24,7 @@ type letterKind uint8
 const (
 	letterOpen   letterKind = iota + 1 // the dialer wants a link
 	letterAccept                       // the listener agrees
-	letterRefuse                       // it does not: text says why
+	letterRefuse                       // the listener does not: text says why
 	letterClose                        // the sender posts nothing more for this link; text says why if that is early
 )
 
@@ -35,7 +35,7 @@ const (
 	maxText    = 256
 )
 
-// direction says which way messages go, as the dialer sees it.
+// direction says which direction messages go, as the dialer sees it.
 type direction uint8
 
 const (
@@ -43,22 +43,7 @@ const (
 	toDialer
 )
 
-// half is what one direction of a link needs to know of memory: of the side that
-// receives the buffers and flags, of the side that sends the word for credits. In
-// letterOpen the wishes of a dialer that sends are here too.
-type half struct {
-	Buffers, Size, Pitch uint32
-	Data                 uint32
-	Flags, FlagPitch     uint32
-	Credit               uint32
-}
-
-// refusal says why there is no link, where the dialer's program may act on it. Others are told in text alone.
-type refusal uint8
-
-const noPort refusal = 1 // the host does not listen on that port
-
-// letter is what goes from host to host.
+// letter is a control message from host to host.
 type letter struct {
 	kind       letterKind
 	directions direction
@@ -109,7 +94,7 @@ func (l *letter) put(b []byte) int {
 // bounded cuts a text to what a letter holds.
 func bounded(text string) string { return text[:min(len(text), maxText)] }
 
-// printable takes out of a peer's text what would do something to a terminal.
+// printable replaces the characters of a peer's text that could control a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -123,7 +108,7 @@ func (h *half) fields() [7]*uint32 {
 	return [...]*uint32{&h.Buffers, &h.Size, &h.Pitch, &h.Data, &h.Flags, &h.FlagPitch, &h.Credit}
 }
 
-// parseLetter reads a letter. Of another version only the header can be relied on.
+// parseLetter reads a letter. Of another version only the header is read.
 func parseLetter(b []byte) (l letter, err error) {
 	le := binary.LittleEndian
 	if len(b) < letterHeader || le.Uint16(b) != letterMagic {

@@ -15,7 +15,7 @@ func sampleLetter() letter {
 	}
 }
 
-// TestLetterBytes: golden bytes, written by hand.
+// TestLetterBytes checks golden bytes, written by hand.
 func TestLetterBytes(t *testing.T) {
 	l := sampleLetter()
 	var box [boxSize]byte
@@ -36,12 +36,12 @@ func TestLetterBytes(t *testing.T) {
 		}
 	}
 	if _, err := parseLetter(append(bytes.Clone(got), 0)); err == nil {
-		t.Error("a letter with more behind it is one")
+		t.Error("a letter with more after it is one")
 	}
 }
 
-// TestLongestLetter: each part has a longest, which fits and is read, and one byte more
-// is not.
+// TestLongestLetter checks that the longest of each part fits and is read, and that one byte more is
+// not.
 func TestLongestLetter(t *testing.T) {
 	parts := func(name, private, text int) letter {
 		return letter{kind: letterRefuse, name: strings.Repeat("n", name), private: make([]byte, private), text: strings.Repeat("t", text)}
@@ -59,8 +59,8 @@ func TestLongestLetter(t *testing.T) {
 	}
 }
 
-// FuzzLetter: whatever comes is a letter or an error, and a letter says the same
-// when it is written again.
+// FuzzLetter checks that all bytes are a letter or an error, and that a letter has the same bytes when
+// it is written again.
 func FuzzLetter(f *testing.F) {
 	l := sampleLetter()
 	var box [boxSize]byte
@@ -79,7 +79,7 @@ func FuzzLetter(f *testing.F) {
 	})
 }
 
-// TestKindsOfLetters: a kind that is none is refused, from either side.
+// TestKindsOfLetters checks that a letter of an unknown kind is refused, from either side.
 func TestKindsOfLetters(t *testing.T) {
 	var box [boxSize]byte
 	for kind := range letterClose + 3 {
@@ -92,7 +92,7 @@ func TestKindsOfLetters(t *testing.T) {
 	}
 }
 
-// TestVersionsDiffer: a peer of another version is told which there are.
+// TestVersionsDiffer checks that a peer of another version is told which versions there are.
 func TestVersionsDiffer(t *testing.T) {
 	var b [boxSize]byte
 	l := sampleLetter()

@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 			dir  Direction
 			says string
 		}{
-			{"nobody", Send, `no port "nobody" here: check its name, and that this host listens on it by now`},
+			{"none", Send, `no port "none" here: check its name, and that this host listens on it by now`},
 			{"in", Receive, `port "in" is not for that direction`},
 			{"in", Both, "not for that direction"},
 			{"out", Send, `port "out" is not for that direction: check Options.Directions at both ends`},
@@ -177,7 +177,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestStreams: bytes arrive as they were written, however they are cut.
+// TestStreams checks that bytes arrive as they were written, however they are cut.
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -284,5 +284,16 @@ func TestManyLinks(t *testing.T) {
 		dialers.Wait()
 		time.Sleep(time.Second)
 		nothingLeft(t, a, b)
+	})
+}
+
+// TestNumbers checks that each side knows the other one's number of the link.
+func TestNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, out, in := pair(t, newNet(t, 1), nil, nil)
+		if out.Number() != a.Stats().Links[0].Number || in.Number() != b.Stats().Links[0].Number ||
+			out.PeerNumber() != in.Number() || in.PeerNumber() != out.Number() {
+			t.Errorf("%d with %d, %d with %d", out.Number(), out.PeerNumber(), in.Number(), in.PeerNumber())
+		}
 	})
 }

@@ -12,30 +12,20 @@ type Listener struct {
 	port string
 	opt  Options
 
-	offers  queue
+	pending pendingQueue
 	down    chan struct{}
 	once    sync.Once
-	refusal string // for everyone who dials, if not empty; guarded by the host's mu
+	refusal string // the reason for which all dialers are refused, if not empty; guarded by the host's mu
 }
 
-const (
-	// backlog is how many links may wait to be accepted at a port: of one peer no more
-	// than there are places left for others. Arbitrary, like that of a socket.
-	backlog = 2048
-	// mostLinks is how many links a peer may dial to all ports, and how many letters may
-	// wait for it when it dials another one. Arbitrary; the host's memory bounds the
-	// links of all peers.
-	mostLinks = 4096
-)
-
-// Listen offers a port. Options say what links to it are like.
+// Listen opens a port. Options say what links to it are like.
 func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
-	o, err := opt.or(Receive, port)
+	o, err := opt.withDefaults(Receive, port)
 	if err != nil {
 		return nil, err
 	}
 	l := &Listener{host: h, port: port, opt: o, down: make(chan struct{})}
-	l.offers.init()
+	l.pending.init()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -45,8 +35,8 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 		return nil, fmt.Errorf("link: port %q is listened on already", port)
 	}
 	h.ports[port] = l
-	if !h.welcomes {
-		h.welcomes = true
+	if !h.acceptsAny {
+		h.acceptsAny = true
 		h.ep.Welcome(true)
 	}
 	return l, nil
@@ -69,9 +59,8 @@ func (n *Listener) Close() error {
 	return nil
 }
 
-// Refuse lets everyone who waits or dials from now on be refused for that reason,
-// of which at most 256 bytes; an empty one ends that. Links that were accepted
-// stay.
+// Refuse has all links that wait, and all dialed from now on, refused for that reason, of which at
+// most 256 bytes. An empty reason ends that. Links that were accepted stay.
 func (n *Listener) Refuse(why string) {
 	n.host.mu.Lock()
 	n.refusal = bounded(why)
@@ -82,21 +71,21 @@ func (n *Listener) Refuse(why string) {
 }
 
 func (n *Listener) refuseAll(why string) {
-	for o := n.offers.take(); o != nil; o = n.offers.take() {
-		if o.claim() {
-			o.p.refuse(o.life, &o.l, why)
+	for o := n.pending.take(); o != nil; o = n.pending.take() {
+		if o.take() {
+			o.p.refuse(o.life, &o.letter, why)
 		}
 	}
 }
 
-// Accept waits for the next link; whoever gave up its Dial meanwhile is passed over. With
-// a context that is done it takes none, also if one waits: the error is the context's
-// cause, or ErrClosed. If the endpoint has failed the error says why.
+// Accept waits for the next link. A dialer that gave up is passed over. With a context that is done
+// Accept takes no link, also if one waits: the error is the context's cause, or ErrClosed. If the
+// endpoint has failed the error says why.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
-	defer n.offers.pass()
+	defer n.pending.signalRest()
 	for {
 		seen := false
-		n.host.drive(ctx, func() bool { seen = n.offers.len() > 0; return seen }, n.down)
+		n.host.poll(ctx, func() bool { seen = n.pending.len() > 0; return seen }, n.down)
 		select {
 		case <-n.down:
 			return nil, ErrClosed
@@ -105,9 +94,9 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if o := n.offers.take(); o != nil {
-			why, agreed := n.vet(o)
-			if !o.claim() || o.stale() {
+		if o := n.pending.take(); o != nil {
+			why, agreed := n.filter(o)
+			if !o.take() || o.isStale() {
 				continue
 			}
 			if agreed {
@@ -117,14 +106,14 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 				}
 				why = err.Error()
 			}
-			o.p.refuse(o.life, &o.l, why)
+			o.p.refuse(o.life, &o.letter, why)
 			continue
 		}
 		if seen {
-			continue // somebody else had it, who may not drive any more
+			continue // another goroutine took it, which need not poll any more
 		}
 		select {
-		case <-n.offers.more:
+		case <-n.pending.more:
 		case <-n.down:
 			return nil, ErrClosed
 		case <-n.host.ep.Done():
@@ -135,58 +124,50 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	}
 }
 
-// vet asks about who dials, who waits meanwhile and may give up, and returns why not. A Vet
-// that does not return leaves nobody without an answer.
-func (n *Listener) vet(o *offer) (why string, agreed bool) {
-	if n.opt.Vet == nil || o.stale() {
+// filter calls Options.Filter for a dialer, which waits and may give up in that time, and returns the
+// reason of a refusal.
+func (n *Listener) filter(o *pendingDial) (why string, agreed bool) {
+	if n.opt.Filter == nil || o.isStale() {
 		return "", true
 	}
-	answered := false
-	defer func() {
-		if !answered && o.claim() {
-			o.p.refuse(o.life, &o.l, "the listener failed when it was asked whether to accept")
-		}
-	}()
-	err := n.opt.Vet(o.p.conn.Name(), o.l.private)
-	if err != nil {
-		why = err.Error() // the program's too
+	if err := n.opt.Filter(o.p.conn.Name(), o.letter.private); err != nil {
+		return err.Error(), false
 	}
-	answered = true
-	return why, err == nil
+	return "", true
 }
 
-// accept makes the link and says so.
-func (n *Listener) accept(o *offer) (*Link, error) {
-	a := &o.l
+// accept makes the link and tells the dialer.
+func (n *Listener) accept(o *pendingDial) (*Link, error) {
+	a := &o.letter
 	switch {
-	case o.p.knows(a.attempt):
+	case o.p.hasAttempt(a.attempt):
 		return nil, fmt.Errorf("the attempt has a link already")
-	case o.p.accepted() >= mostLinks:
-		n.host.full.links.Add(1)
+	case o.p.countAccepted() >= mostLinks:
+		n.host.counters.links.Add(1)
 		return nil, fmt.Errorf("%d links of this peer's are open here", mostLinks)
-	case n.host.endings.full(o.p):
-		n.host.full.ended.Add(1)
-		return nil, fmt.Errorf("too many ended links whose end you have not answered")
+	case n.host.endedLinks.full(o.p.hostName()):
+		n.host.counters.ended.Add(1)
+		return nil, fmt.Errorf("this host waits for the answers to the ends of too many links of this peer's host")
 	case o.p.channel.Waiting() >= mostLinks:
-		n.host.full.links.Add(1)
+		n.host.counters.links.Add(1)
 		return nil, fmt.Errorf("%d letters to this peer wait here", mostLinks)
 	}
 	l := newLink(o.p, o.life, n.port, a.attempt)
-	l.theirs, l.heard, l.private = a.from, true, a.private
+	l.remoteNumber, l.answered, l.private = a.from, true, a.private
 	yes := letter{kind: letterAccept, directions: a.directions, to: a.from, attempt: a.attempt, private: n.opt.Private}
 	var in, out *half
 	if a.directions&toListener != 0 {
-		yes.out = n.opt.settle(a.out)
+		yes.out = n.opt.chooseShape(a.out)
 		in = &yes.out
-		in.arrange()
-		// Where the listener left the shape open, one dialer does not get it all.
+		in.setPitches()
+		// Where the listener left the shape open, one dialer does not get all memory.
 		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && in.memory() > n.host.size/2 {
 			return nil, fmt.Errorf("%d buffers of %d bytes take %d, more than half of the %d bytes of memory here: "+
 				"dial with smaller Options.Buffers or Size, or listen with both set or in a host with more memory", in.Buffers, in.Size, in.memory(), n.host.size)
 		}
 	}
 	if a.directions&toDialer != 0 {
-		if !a.back.valid() {
+		if !a.back.isValid() {
 			return nil, fmt.Errorf("the buffers offered cannot be written to")
 		}
 		out = &yes.back
@@ -195,10 +176,10 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		return nil, err
 	}
 	if l.In != nil {
-		l.In.credits.begin(returnsCounted, a.out.Credit, 0)
+		l.In.credits.setAddress(returnsCounted, a.out.Credit, 0)
 	}
 	if l.Out != nil {
-		l.Out.begin(counting(&a.back))
+		l.Out.setLayout(remoteLayout(&a.back))
 	}
 	o.p.add(l)
 	yes.from = l.number
@@ -206,85 +187,36 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 	return l, nil
 }
 
-// refuse answers a letter that asks for a link.
-func (p *peer) refuse(life uint32, a *letter, why string) { p.refuseFor(0, life, a, why) }
-
-// refuseFor is refuse with a code for the dialer's program.
-func (p *peer) refuseFor(code refusal, life uint32, a *letter, why string) {
-	p.send(life, letter{kind: letterRefuse, to: a.from, attempt: a.attempt, refusal: code, text: bounded(why)})
-}
-
-// read acts on a letter. It runs on the goroutine that receives.
-func (p *peer) read(l letter, err error) {
-	life := p.conn.Life() // what is applied is of the present one
-	if err != nil {
-		switch x := p.link(l.to); {
-		case l.kind == letterOpen:
-			p.refuse(life, &l, err.Error())
-		case l.kind == letterRefuse && x != nil && x.attempt == l.attempt:
-			x.say(err)
-		}
-		return // noise: whoever waits for an answer has a deadline
-	}
-	switch l.kind {
-	case letterOpen:
-		p.offered(life, &l)
-	case letterAccept, letterRefuse:
-		x := p.link(l.to)
-		if x != nil && x.attempt == l.attempt && (x.answered(&l) || l.kind == letterRefuse) {
-			return
-		}
-		if l.kind == letterRefuse {
-			p.confirmed(l.to, l.attempt)
-			return
-		}
-		// Nobody waits any more; the other side does not know whom its link is with.
-		p.send(life, letter{kind: letterClose, to: l.from, attempt: l.attempt})
-	case letterClose:
-		x := p.link(l.to)
-		if l.to == 0 {
-			x = p.byAttempt(l.attempt)
-		}
-		switch {
-		case x != nil && x.attempt == l.attempt:
-			x.peerLeft(l.text, l.hadAll)
-		case p.confirmed(l.to, l.attempt):
-		case l.to == 0: // who knows no number of ours gave up before there was one
-			p.withdraw(l.attempt)
-		}
-	}
-}
-
-// offered gives a letter to whom it is for.
-func (p *peer) offered(life uint32, l *letter) {
-	// Until the offer is in, the port cannot be closed.
+// takeOpen gives a letter that asks for a link to its port.
+func (p *peer) takeOpen(life uint32, l *letter) {
+	// The port cannot be closed until the pending dial is in.
 	h := p.host
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	port := h.ports[l.name]
 	switch {
-	case l.from == 0: // nobody can be answered
+	case l.from == 0: // an answer would reach no link
 	case port == nil:
 		p.refuseFor(noPort, life, l, fmt.Sprintf("no port %q here: check its name, and that this host listens on it by now", l.name))
-	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
+	case l.directions == 0 || l.directions&^port.opt.directions() != 0:
 		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction: check Options.Directions at both ends", l.name))
 	case port.refusal != "":
 		p.refuse(life, l, port.refusal)
-	case p.waiting() >= backlog-port.offers.len():
-		h.full.backlog.Add(1)
-		p.refuse(life, l, fmt.Sprintf("too many wait at port %q", l.name))
+	case p.countPending() >= backlog-port.pending.len():
+		h.counters.backlog.Add(1)
+		p.refuse(life, l, fmt.Sprintf("too many links wait at port %q: try again later", l.name))
 	default:
-		o := &offer{p: p, life: life, l: *l, port: port}
-		if !o.wait() {
+		o := &pendingDial{p: p, life: life, letter: *l, queue: &port.pending}
+		if !o.enqueue() {
 			p.refuse(life, l, "the attempt waits already")
-		} else if o.stale() { // and its end may have been told before it waited
-			o.end()
+		} else if o.isStale() { // its end may have been told before it was in the queue
+			o.cancel()
 		}
 	}
 }
 
-// takes returns which directions may be dialed to a listener.
-func (o *Options) takes() (d direction) {
+// directions returns which directions may be dialed to a listener.
+func (o *Options) directions() (d direction) {
 	if o.Directions&Receive != 0 {
 		d |= toListener
 	}
@@ -294,34 +226,9 @@ func (o *Options) takes() (d direction) {
 	return d
 }
 
-// byAttempt returns a link that the peer dialed, of which it does not know our number.
+// byAttempt returns a link that the peer dialed, for a letter without this side's number.
 func (p *peer) byAttempt(attempt uint64) *Link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dialed[attempt]
-}
-
-// knows reports whether an attempt of the peer's has made a link, which may be over.
-func (p *peer) knows(attempt uint64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dialed[attempt] != nil || p.endedByAttempt[attempt] != nil
-}
-
-// accepted returns how many links of the peer's there are, of which it has not said that
-// they are over.
-func (p *peer) accepted() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.dialed) + len(p.endedByAttempt)
-}
-
-// undelivered is told of a letter that did not arrive: the peer's life is over.
-func (p *peer) undelivered(l *letter, err error) {
-	if x := p.link(l.from); x != nil {
-		x.fail(err)
-		x.orphan()
-	} else {
-		p.confirmed(l.from, l.attempt)
-	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// TestWhoWaitsAtAPort is refused when the port is closed, and goes on waiting when a
-// refusal that there was not is lifted.
-func TestWhoWaitsAtAPort(t *testing.T) {
+// TestClosedPortRefuses checks that a dialer that waits at a port is refused when the port is closed,
+// and goes on waiting when an empty refusal is set.
+func TestClosedPortRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b := n.host(1, nil), n.host(2, nil)
@@ -43,7 +43,7 @@ func TestNoPortIsTold(t *testing.T) {
 		n := newNet(t, 1)
 		a, b := n.host(1, nil), n.host(2, nil)
 		const words = `in the harbour: no port "none" here: check its name, and that this host listens on it by now`
-		vetted, err := b.Listen("vetted", &Options{Vet: func(dgrdma.PeerName, []byte) error { return errors.New(words) }})
+		vetted, err := b.Listen("vetted", &Options{Filter: func(dgrdma.PeerName, []byte) error { return errors.New(words) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +62,10 @@ func TestNoPortIsTold(t *testing.T) {
 	})
 }
 
-// TestOffersThatMakeNoLink: what cannot be accepted when it is its turn is refused, with
-// the reason.
-func TestOffersThatMakeNoLink(t *testing.T) {
-	withStranger(t, &Options{Directions: Both, Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+// TestDialsThatMakeNoLink checks that a pending dial that cannot be accepted when Accept takes it is
+// refused, with the reason.
+func TestDialsThatMakeNoLink(t *testing.T) {
+	withFakePeer(t, &Options{Directions: Both, Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		if l := s.dial(1, "port", toListener, half{}, half{}); l.kind != letterAccept {
 			t.Fatalf("%+v", l)
 		}
@@ -89,10 +89,9 @@ func TestOffersThatMakeNoLink(t *testing.T) {
 	})
 }
 
-// TestLettersBeforeALink: so many letters may wait for a peer that has a link made, and
-// no more.
+// TestLettersBeforeALink checks that so many letters may wait for a peer that dials, and no more.
 func TestLettersBeforeALink(t *testing.T) {
-	withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		p := h.peerOf(h.ep.Conns()[0])
 		s.setMute(true)
 		for range 4095 {
@@ -119,10 +118,10 @@ func TestLettersBeforeALink(t *testing.T) {
 	})
 }
 
-// TestAnswersToNobody: who accepts what nobody waits for is told that it is over, and who
-// refuses it is not: it has nothing to end.
-func TestAnswersToNobody(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+// TestAnswersToNoDial checks that a listener that accepts what no Dial waits for is told that the link
+// is over. A listener that refuses it is not: it has nothing to end.
+func TestAnswersToNoDial(t *testing.T) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		s.letter(letter{kind: letterRefuse, from: 5, to: 77, attempt: 6, text: "no"})
 		if got := s.mail(); len(got) != 0 {
 			t.Errorf("a refusal is answered by %+v", got)
@@ -134,10 +133,10 @@ func TestAnswersToNobody(t *testing.T) {
 	})
 }
 
-// TestAttemptOfBothSides: a peer that dials under the attempt of a link that it was
-// dialed by has two links of it, each of which ends for itself.
+// TestAttemptOfBothSides checks that a peer that dials under the attempt of a link that it was dialed
+// by has two links of it, each of which ends by itself.
 func TestAttemptOfBothSides(t *testing.T) {
-	withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		var attempt uint64
 		dialed, err := s.dialed(soon(t), nil, func(open letter) letter {
 			attempt = open.attempt
@@ -154,7 +153,7 @@ func TestAttemptOfBothSides(t *testing.T) {
 		if accepted.Err() != nil {
 			t.Errorf("the other link: %v", accepted.Err())
 		}
-		s.letter(letter{kind: letterClose, attempt: attempt}) // by whom it dialed
+		s.letter(letter{kind: letterClose, attempt: attempt}) // of the link that it dialed
 		if err := accepted.Err(); !errors.Is(err, ErrPeerClosed) {
 			t.Errorf("the peer closed its link: %v", err)
 		}

@@ -10,19 +10,19 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// meanwhile is a context that does something when it is asked whether it is done.
-type meanwhile struct {
+// calling is a context that calls a function when it is asked whether it is done.
+type calling struct {
 	context.Context
 	do func()
 }
 
-func (m *meanwhile) Err() error {
+func (m *calling) Err() error {
 	m.do()
 	return m.Context.Err()
 }
 
-// TestManualAcceptComesTooLate: who accepts in a host without goroutines, and finds that somebody
-// else had the link that it saw, goes on driving the host: the next Dial is accepted.
+// TestManualAcceptComesTooLate checks that an Accept in a host without goroutines, which finds that
+// another one took the link that it saw, goes on polling the host: the next Dial is accepted.
 func TestManualAcceptComesTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -35,11 +35,11 @@ func TestManualAcceptComesTooLate(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		refused := 0
-		late := &meanwhile{ctx, func() {
+		late := &calling{ctx, func() {
 			if refused++; refused == 1 {
 				p.Refuse("not now")
 				p.Refuse("")
-				<-p.offers.more // another one who accepts was as late, and is given up
+				<-p.pending.more // another Accept was as late, and is given up
 			}
 		}}
 		accepted := make(chan error, 1)

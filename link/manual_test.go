@@ -14,27 +14,27 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestManual: of hosts without goroutines each blocking call ends by itself, though
-// nobody drives their endpoints besides: whoever waits does. What the other side waits
-// for when nobody waits here, is for the program to drive.
+// TestManual checks that in hosts without goroutines each blocking call ends by itself, though no
+// other goroutine polls their endpoints: the calls do. What the other side waits for when no call
+// waits here, the program has to poll for.
 func TestManual(t *testing.T) {
 	const latency = 200 * time.Microsecond
-	for _, who := range []struct {
+	for _, c := range []struct {
 		name         string
 		dials, opens bool // without goroutines
-	}{{"who dials", true, false}, {"who accepts", false, true}, {"both", true, true}} {
-		t.Run(who.name, func(t *testing.T) {
+	}{{"dialer", true, false}, {"listener", false, true}, {"both", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNet(t, 0)
 				n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Latency: latency})
 				n.sim.Link(simnet.Addr(2), simnet.Addr(1), simnet.Link{Latency: latency})
-				a := n.host(1, &Config{Endpoint: dgrdma.Config{Manual: who.dials, GiveUp: time.Second}})
-				b := n.host(2, &Config{Endpoint: dgrdma.Config{Manual: who.opens, GiveUp: time.Second}})
+				a := n.host(1, &Config{Endpoint: dgrdma.Config{Manual: c.dials, GiveUp: time.Second}})
+				b := n.host(2, &Config{Endpoint: dgrdma.Config{Manual: c.opens, GiveUp: time.Second}})
 				both := &Options{Directions: Both, Buffers: 4, Size: 1000}
 				out, in := join(t, a, b, "port", both, both)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				// rest waits for goroutines, without leaving anybody without acknowledgements.
+				// rest waits for goroutines, and polls in that time.
 				rest := func(ends *sync.WaitGroup) {
 					over := make(chan struct{})
 					go func() { ends.Wait(); close(over) }()
@@ -75,7 +75,7 @@ func TestManual(t *testing.T) {
 						t.Error(err)
 					}
 					if _, err := in.In.Recv(ctx); !errors.Is(err, io.EOF) {
-						t.Errorf("behind the end: %v", err)
+						t.Errorf("after the end: %v", err)
 					}
 				})
 				if _, err := out.Out.Write(data); err != nil {
@@ -90,7 +90,7 @@ func TestManual(t *testing.T) {
 				rest(&ends)
 
 				if _, err := out.In.Recv(ctx); !errors.Is(err, io.EOF) {
-					t.Errorf("behind the end: %v", err)
+					t.Errorf("after the end: %v", err)
 				}
 				// A close waits until the other side knows.
 				ends.Go(func() {
@@ -104,10 +104,10 @@ func TestManual(t *testing.T) {
 				rest(&ends)
 				ends.Go(func() {
 					if _, err := dial(ctx, a, 2, "no such port", nil); !errors.Is(err, ErrRefused) {
-						t.Errorf("dialed where nobody listens: %v", err)
+						t.Errorf("dialed where no port is: %v", err)
 					}
 				})
-				rest(&ends) // who is to refuse does not wait
+				rest(&ends) // a dialer that is to be refused does not wait
 				ends.Go(func() {
 					if err := b.Shutdown(ctx); err != nil {
 						t.Error(err)

@@ -16,7 +16,7 @@ type net struct {
 	t     testing.TB
 	sim   *simnet.Network
 	seed  uint64
-	clean bool // buffers that went back keep what they held
+	clean bool // buffers that are given back keep their bytes
 }
 
 func newNet(t testing.TB, seed uint64) *net {
@@ -36,8 +36,8 @@ func (n *net) host(id uint16, cfg *Config) *Host {
 	return h
 }
 
-// unheard ends something of the host with that id of which no other one hears.
-func (n *net) unheard(id uint16, ends func() error) {
+// withoutPeers ends something of the host with that id, of which no other host hears.
+func (n *net) withoutPeers(id uint16, ends func() error) {
 	for other := range uint16(9) {
 		n.sim.Link(simnet.Addr(uint32(id)), simnet.Addr(uint32(other)), simnet.Link{Down: true})
 		defer n.sim.Link(simnet.Addr(uint32(id)), simnet.Addr(uint32(other)), simnet.Link{})
@@ -67,7 +67,7 @@ func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 	return Open("", &c)
 }
 
-// at is the endpoint string of the host with that id.
+// at returns the endpoint string of the host with that id.
 func at(id uint16) string {
 	return fmt.Sprintf("ocpi-ether-rdma:%v;4096.%d.%[2]d", simnet.Addr(uint32(id)), id)
 }
@@ -133,11 +133,11 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 		if free := h.block.Free(); len(free) != 1 || free[0].N != h.block.Size() {
 			t.Errorf("host %d: memory that is free: %v", h.ep.ID(), free)
 		}
-		if n := h.budget.used.Load(); n != 0 {
+		if n := h.budget.Used(); n != 0 {
 			t.Errorf("host %d: %d bytes of messages to be sent are left", h.ep.ID(), n)
 		}
-		if s := h.Stats(); s.Ended != 0 || len(h.endings.byHost) != 0 {
-			t.Errorf("host %d: %d ended links are counted, of %d hosts", h.ep.ID(), s.Ended, len(h.endings.byHost))
+		if s := h.Stats(); s.Ended != 0 || len(h.endedLinks.byHost) != 0 {
+			t.Errorf("host %d: %d ended links are counted, of %d hosts", h.ep.ID(), s.Ended, len(h.endedLinks.byHost))
 		}
 		if s := h.Stats(); len(s.Links) != 0 || s.Free != s.Memory {
 			t.Errorf("host %d: %d links are listed, %d bytes of %d free", h.ep.ID(), len(s.Links), s.Free, s.Memory)
@@ -147,10 +147,10 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 			if k := len(p.all()); k != 0 {
 				t.Errorf("host %d: %d links are left", h.ep.ID(), k)
 			}
-			if len(p.ended)+len(p.endedByAttempt)+len(p.apart) != 0 {
-				t.Errorf("host %d: %d ended links are left, %d of attempts, %d pieces of memory", h.ep.ID(), len(p.ended), len(p.endedByAttempt), len(p.apart))
+			if len(p.ended)+len(p.endedByAttempt)+len(p.quarantine) != 0 {
+				t.Errorf("host %d: %d ended links are left, %d of attempts, %d pieces of memory", h.ep.ID(), len(p.ended), len(p.endedByAttempt), len(p.quarantine))
 			}
-			if n := p.sending.Load(); n != 0 {
+			if n := p.budget.Used(); n != 0 {
 				t.Errorf("host %d: %d bytes of messages to %v are left", h.ep.ID(), n, p)
 			}
 			if p.replies != 0 || h.replies.Load() != 0 {

@@ -1,15 +1,17 @@
 package link
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
-// TestBoundsOfOptions: a port is listened on with the least and with the most of each
-// option; with more, or less, neither that nor a dial does anything, and the error says
-// what was wrong and what is needed.
+// TestBoundsOfOptions checks that a port is listened on with the least and with the most of each
+// option. With more, or less, neither Listen nor Dial does anything, and the error says what was wrong
+// and what is needed.
 func TestBoundsOfOptions(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -58,9 +60,9 @@ func TestBoundsOfOptions(t *testing.T) {
 	}
 }
 
-// TestWishes: where a listener leaves open how many buffers there are, or how long they
-// are, its dialer's wish counts up to the most there can be; without a wish there are 64
-// of 64 KiB. What the listener says counts, whatever is wished.
+// TestWishes checks that a dialer's wish counts, up to the most there can be, where a listener leaves
+// open how many buffers there are, or how long they are. Without a wish there are 64 of 64 KiB. What
+// the listener says counts, whatever is wished.
 func TestWishes(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -79,7 +81,7 @@ func TestWishes(t *testing.T) {
 		{"gigabytes", Options{Buffers: 1}, half{Size: 1<<32 - 1}, 1, 2097151},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			withStranger(t, &c.listener, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+			withFakePeer(t, &c.listener, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 				yes := s.dial(1, "port", toListener, c.wish, half{})
 				if yes.kind != letterAccept || yes.out.Buffers != c.buffers || yes.out.Size != c.size {
 					t.Errorf("%+v, want %d buffers of %d bytes", yes, c.buffers, c.size)
@@ -89,8 +91,8 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// TestPlaceOfEverything: buffers begin at multiples of a cache line, flags are behind all
-// buffers, the word for credits behind all flags; and that much memory is taken.
+// TestPlaceOfEverything checks that buffers begin at multiples of a cache line, that flags come after
+// all buffers and the word for credits after all flags, and that so much memory is taken.
 func TestPlaceOfEverything(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -112,7 +114,7 @@ func TestPlaceOfEverything(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Directions = Both
-			withStranger(t, &c.o, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+			withFakePeer(t, &c.o, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 				before := h.Stats().Free
 				yes := s.dial(1, "port", c.d, half{}, buffers(1, 1))
 				l := <-made
@@ -130,10 +132,10 @@ func TestPlaceOfEverything(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a link for which there is no memory is none, whoever makes it, and leaves
-// nothing behind: neither what would be more than all addresses.
+// TestNoRoom checks that there is no link without memory for it, whichever side makes it, and that
+// nothing of it is left. So it is with a link that needs more than all addresses.
 func TestNoRoom(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		conn := h.ep.Conns()[0]
 		before := h.Stats()
 		for _, o := range []Options{{Buffers: 17, Size: 1 << 20}, {Buffers: mostBuffers, Size: mostSize}} {
@@ -162,4 +164,60 @@ func TestNoRoom(t *testing.T) {
 			t.Errorf("%d letters, the first %+v", len(got), got[0])
 		}
 	})
+}
+
+// TestGreedyPeer checks that a shape that would cost gigabytes is refused.
+func TestGreedyPeer(t *testing.T) {
+	h := half{Buffers: 2048, Size: MaxMessage, Pitch: 1 << 21, Data: 0, Flags: 0, FlagPitch: 4}
+	if h.isValid() {
+		t.Error("4 GiB of buffers are taken for granted")
+	}
+	h.Buffers = 256
+	if !h.isValid() {
+		t.Error("512 MiB are refused")
+	}
+}
+
+// TestOneDialerDoesNotGetItAll checks that a dialer gets half of the memory at most where a listener
+// leaves open how many buffers there are, or how long they are. What the listener says itself, the
+// dialer gets (attack A14, SECURITY.md).
+func TestOneDialerDoesNotGetItAll(t *testing.T) {
+	const memory, some, long = 1 << 20, 8, 1 << 16 // 8 of these are half of it, and their flags are more
+	for _, c := range []struct {
+		name     string
+		listener Options
+		dialer   Options
+		accepted bool
+	}{
+		{"less than half, all open", Options{}, Options{Buffers: some - 2, Size: long}, true},
+		{"more than half, all open", Options{}, Options{Buffers: some + 2, Size: long}, false},
+		{"more than half, their number open", Options{Size: long}, Options{Buffers: some + 2, Size: long}, false},
+		{"more than half, their length open", Options{Buffers: some + 2}, Options{Buffers: some + 2, Size: long}, false},
+		{"more than half, nothing open", Options{Buffers: some + 2, Size: long}, Options{}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNet(t, 0)
+				a, b := n.host(1, nil), n.host(2, &Config{Memory: memory})
+				l, err := b.Listen("port", &c.listener)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				go func() {
+					for {
+						if _, err := l.Accept(context.Background()); err != nil {
+							return
+						}
+					}
+				}()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err = dial(ctx, a, 2, "port", &c.dialer)
+				if c.accepted != (err == nil) || err != nil && !errors.Is(err, ErrRefused) {
+					t.Errorf("%v", err)
+				}
+			})
+		})
+	}
 }

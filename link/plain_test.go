@@ -2,27 +2,29 @@ package link
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// withOther runs a test of a host and of a scripted peer to which links of another kind
-// are made on conn.
-func withOther(t *testing.T, test func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger)) {
-	withStranger(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *stranger) { test(t, h, h.ep.Conns()[0], s) })
+// withOther runs a test of a host and of a scripted peer to which links of another kind are made on
+// conn.
+func withOther(t *testing.T, test func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer)) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *fakePeer) { test(t, h, h.ep.Conns()[0], s) })
 }
 
-// says looks whether an error is a certain one, or none, and says something.
+// says reports whether an error is a certain one, or none, and has a text.
 func says(err, want error, text string) bool {
 	return errors.Is(err, want) && (err == nil || strings.Contains(err.Error(), text))
 }
 
-// TestPitchOfFlags: an offer may have its flags as far from each other as 16 bits say, at
+// TestPitchOfFlags checks that an offer may have its flags as far from each other as 16 bits say, at
 // multiples of a word.
 func TestPitchOfFlags(t *testing.T) {
 	for _, c := range []struct {
@@ -33,7 +35,7 @@ func TestPitchOfFlags(t *testing.T) {
 		{1, 0, "link: offer: flags every 1 bytes, need a multiple of 4 up to 65535: "}, {2, 0, "every 2 bytes"}, {6, 0, "every 6 bytes"},
 		{65535, 0, "every 65535 bytes"}, {65536, 0, "every 65536 bytes"}, {1<<32 - 4, 0, "every 4294967292 bytes"},
 	} {
-		withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger) {
+		withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer) {
 			var want error
 			if c.got == 0 {
 				want = ErrLayout
@@ -49,10 +51,10 @@ func TestPitchOfFlags(t *testing.T) {
 	}
 }
 
-// TestWholeWords: peers of other kinds may write whole words, so that buffers end with
-// one.
+// TestWholeWords checks that buffers end with a whole word, because peers of other kinds may write
+// whole words.
 func TestWholeWords(t *testing.T) {
-	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger) {
+	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer) {
 		for size := 1; size <= 17; size++ {
 			l, to, err := h.Offer(conn, 80, &Options{Buffers: 3, Size: size})
 			if err != nil {
@@ -66,7 +68,7 @@ func TestWholeWords(t *testing.T) {
 	})
 }
 
-// TestLayoutOfConsumers: a host attaches to any buffers that lie within 32 bits of
+// TestLayoutOfConsumers checks that a host attaches to any buffers that lie within 32 bits of
 // addresses and not over each other, with flags at multiples of a word, and to no others.
 func TestLayoutOfConsumers(t *testing.T) {
 	fits := Buffers{N: 4, Size: 8, Data: 1 << 20, Pitch: 8, Flags: 1 << 16, FlagPitch: 4}
@@ -104,7 +106,7 @@ func TestLayoutOfConsumers(t *testing.T) {
 		{"flags far past the top", with(func(b *Buffers) { b.FlagPitch = 1 << 31 }), flags},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger) {
+			withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer) {
 				out, words, err := h.Attach(conn, c.to, nil)
 				if c.says != "" {
 					if !says(err, ErrLayout, c.says) || out != nil || len(h.Stats().Links) != 0 {
@@ -145,10 +147,10 @@ func TestLayoutOfConsumers(t *testing.T) {
 	}
 }
 
-// TestLongBuffersOfAConsumer: of buffers longer than a flag can say, as much is used as
-// it can.
+// TestLongBuffersOfAConsumer checks that of buffers longer than a flag can state, as much is used as
+// it can state.
 func TestLongBuffersOfAConsumer(t *testing.T) {
-	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger) {
+	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer) {
 		for _, size := range []uint32{MaxMessage - 1, MaxMessage, MaxMessage + 1, 1 << 28} {
 			out, _, err := h.Attach(conn, Buffers{N: 4, Size: size, Pitch: size}, nil)
 			if err != nil {
@@ -161,7 +163,7 @@ func TestLongBuffersOfAConsumer(t *testing.T) {
 	})
 }
 
-// TestLayoutOfProducers: a link of Offer is told once where its producer hears of free
+// TestLayoutOfProducers checks that a link of Offer is told once where its producer hears of free
 // buffers, which is any words within 32 bits of addresses.
 func TestLayoutOfProducers(t *testing.T) {
 	const n = 4
@@ -183,7 +185,7 @@ func TestLayoutOfProducers(t *testing.T) {
 		{"one to the top", 1, EmptyFlags{1<<32 - 4, 1<<32 - 1}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger) {
+			withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer) {
 				in, to, err := h.Offer(conn, 80, &Options{Buffers: c.n, Size: 8})
 				if err != nil {
 					t.Fatal(err)
@@ -194,7 +196,7 @@ func TestLayoutOfProducers(t *testing.T) {
 						t.Error(err)
 					}
 					c.flags = EmptyFlags{512, 4}
-					err = in.Connect(c.flags) // which still can be said
+					err = in.Connect(c.flags) // which can still be called
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -221,10 +223,9 @@ func TestLayoutOfProducers(t *testing.T) {
 	}
 }
 
-// TestConnectWhatWasNotOffered: only a link of Offer has to be told where its producer
-// hears of free buffers.
+// TestConnectWhatWasNotOffered checks that Connect fails for a link that Offer did not make.
 func TestConnectWhatWasNotOffered(t *testing.T) {
-	withStranger(t, &Options{Directions: Both, Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Directions: Both, Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		s.dial(1, "port", toListener|toDialer, half{Credit: 1 << 15}, buffers(4, 8))
 		attached, _, err := h.Attach(h.ep.Conns()[0], Buffers{N: 4, Size: 8, Pitch: 8}, nil)
 		if err != nil {
@@ -238,10 +239,10 @@ func TestConnectWhatWasNotOffered(t *testing.T) {
 	})
 }
 
-// TestPlainNeedsAConnection: of the host's endpoint, with options that can be, and of a
-// host that is there.
+// TestPlainNeedsAConnection checks that plain links need a connection of the host's endpoint, options
+// that are possible, and a host that is open.
 func TestPlainNeedsAConnection(t *testing.T) {
-	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger) {
+	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer) {
 		other, err := s.n.host(1, nil).ep.Connect(dgrdma.Peer{ID: 2, Addr: simnet.Addr(2)})
 		if err != nil {
 			t.Fatal(err)
@@ -273,11 +274,11 @@ func TestPlainNeedsAConnection(t *testing.T) {
 	})
 }
 
-// TestEndOfAPlainLink: a link that no letter is about tells nobody of its end, and keeps
-// its memory until the connection ends: who knows what is under way. But what comes
-// there from then on is refused.
+// TestEndOfAPlainLink checks that a link without letters tells no peer of its end, and keeps its
+// memory until the connection ends: a write may be in flight. But what comes there from then on is
+// refused.
 func TestEndOfAPlainLink(t *testing.T) {
-	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *stranger) {
+	withOther(t, func(t *testing.T, h *Host, conn *dgrdma.Conn, s *fakePeer) {
 		in, to, err := h.Offer(conn, 80, &Options{Buffers: 2, Size: 8})
 		if err != nil {
 			t.Fatal(err)
@@ -286,7 +287,7 @@ func TestEndOfAPlainLink(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 		if err := in.Abort(soon(t), "enough"); err != nil {
-			t.Errorf("Abort waited for somebody to hear of it: %v", err)
+			t.Errorf("Abort waited for the peer to hear of it: %v", err)
 		}
 		if got := s.mail(); len(got) != 0 {
 			t.Errorf("%d letters, the first %+v", len(got), got[0])
@@ -304,7 +305,54 @@ func TestEndOfAPlainLink(t *testing.T) {
 			t.Errorf("a closed link was written to: %+v", *in.Stats().In)
 		}
 		conn.Close()
-		in.lost() // as who waits for it would notice
+		in.connectionLost() // as a call that waits would notice
 		nothingLeft(t, h)
+	})
+}
+
+// TestReleaseBeforeConnect checks that the producer is told of buffers of a plain link that came back
+// before it was known where that is told.
+func TestReleaseBeforeConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, b := n.host(1, nil), n.host(2, nil)
+		toB, err := a.ep.Connect(dgrdma.Peer{ID: 2, Addr: simnet.Addr(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		toA, err := b.ep.Connect(dgrdma.Peer{ID: 1, Addr: simnet.Addr(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, consumer, err := b.Offer(toA, 80, &Options{Buffers: 3, Size: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, flow, err := a.Attach(toB, consumer, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for k := range 20 {
+			if k == 2 {
+				if err := in.Connect(flow); err != nil {
+					t.Fatal(err)
+				}
+				if err := in.Connect(flow); !errors.Is(err, ErrLayout) {
+					t.Errorf("connected twice: %v", err)
+				}
+			}
+			if err := out.Out.Send(ctx, uint8(k), []byte{byte(k)}); err != nil {
+				t.Fatalf("message %d: %v", k, err)
+			}
+			m, err := in.In.Recv(ctx)
+			if err != nil || m.Opcode != uint8(k) {
+				t.Fatalf("message %d: %v", k, err)
+			}
+			if err := in.In.Release(m); err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 }

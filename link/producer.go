@@ -7,62 +7,43 @@ import (
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link/budget"
 )
 
-// Producer is the half of a link that sends. Its methods may be called from any
-// goroutine; messages go in the order in which they are committed.
+// Producer is the half of a link that sends. Its methods may be called from any goroutine. Messages
+// are sent in the order in which they are committed.
 type Producer struct {
-	link   *Link
-	begun  atomic.Bool // wire and slots are set
-	wire   outWire
-	words  words         // where the consumer writes credits
-	freed  []atomic.Bool // with returnsEach: buffers given back out of turn
-	ring   ring
-	opcode uint8
+	link      *Link
+	hasLayout atomic.Bool // layout and ring are set
+	layout    outLayout
+	words     words         // where the consumer writes credits
+	freed     []atomic.Bool // with returnsEach: buffers given back out of order
+	ring      ring
+	opcode    uint8
 
-	turn turn       // who waits, or sends what it has itself; held while it waits
-	mu   sync.Mutex // guards changes of closed, owesEnd, acquired and committed; never held for long
+	token token      // of the goroutine that waits, or sends a copy; held while it waits
+	mu    sync.Mutex // guards changes of closed, endPending, acquired and committed; never held for long
 
-	keeps     bool          // a buffer for end of file: see Options.KeepForEnd
-	closed    atomic.Bool   // nothing is sent any more but the end of file that is owed
-	owesEnd   atomic.Bool   // end of file waits for a buffer: see Finish
-	endLeaves atomic.Bool   // and has one, but is not posted yet
-	acquired  atomic.Uint64 // buffers handed out
-	committed atomic.Uint64
-	returned  atomic.Uint64 // buffers that the consumer gave back
-	done      atomic.Uint64 // transactions, in any order
-	bytes     atomic.Uint64 // of messages committed
-	lost      atomic.Bool   // some failed
-	taken     atomic.Bool   // the peer said that it had end of file, whatever is acknowledged
-	waiting   waiting
+	keepsForEnd bool          // a buffer for end of file: see Options.KeepForEnd
+	closed      atomic.Bool   // only a pending end of file is sent any more
+	endPending  atomic.Bool   // end of file waits for a buffer: see Finish
+	endPosting  atomic.Bool   // it has a buffer, and is not posted yet
+	acquired    atomic.Uint64 // buffers handed out
+	committed   atomic.Uint64
+	returned    atomic.Uint64 // buffers that the consumer gave back
+	done        atomic.Uint64 // transactions, in any order
+	bytes       atomic.Uint64 // of messages committed
+	lost        atomic.Bool   // some failed
+	peerHasAll  atomic.Bool   // the peer said that it had end of file, whatever is acknowledged
+	waiting     waiting
 
-	held   atomic.Int64 // bytes of the host's budget
-	wants  atomic.Int64 // bytes of it that the goroutine with the turn waits for
-	hungry atomic.Bool  // it does, see budget
+	share  budget.Share // of the host's memory for messages
+	wanted atomic.Int64 // bytes of it that the goroutine with the send token waits for
 
-	unpacked atomic.Int64 // bytes that were committed and are not in frames yet
+	unbuilt atomic.Int64 // bytes that were committed and are not in frames yet
 }
 
-// outWire is where the consumer wants things, and how it gives buffers back.
-type outWire struct {
-	buffers   uint64
-	size      int
-	data      uint32
-	pitch     uint32
-	flags     uint32
-	flagPitch uint32
-	returns   returns
-}
-
-// returns is how a producer learns of free buffers.
-type returns uint8
-
-const (
-	returnsCounted returns = iota // a word holds how many were given back in all
-	returnsEach                   // a word for each buffer is written when it is free
-)
-
-// hasFree and drained are what goroutines wait for.
+// hasFree and drained are conditions that goroutines wait for.
 type (
 	hasFree Producer
 	drained Producer
@@ -70,70 +51,71 @@ type (
 
 // usable returns how many buffers messages may be in.
 func (p *Producer) usable() uint64 {
-	n := p.wire.buffers
-	if p.keeps && n > 1 {
+	n := p.layout.buffers
+	if p.keepsForEnd && n > 1 {
 		n--
 	}
 	return n
 }
 
-// ahead returns how much may wait to be sent, however many buffers the peer offers.
-func (p *Producer) ahead() int64 { return int64(p.link.host.ep.Ahead()) }
+// maxUnbuilt returns how many bytes may wait to be sent, however many buffers the peer offers.
+func (p *Producer) maxUnbuilt() int64 { return int64(p.link.host.ep.Ahead()) }
 
-// ready reports whether there is a free buffer and memory for it, or never will be for the
-// goroutine that waits.
-func (f *hasFree) ready() bool {
+// isReady reports whether there is a free buffer and memory for it, or whether the goroutine that
+// waits can never have them.
+func (f *hasFree) isReady() bool {
 	p := (*Producer)(f)
-	switch budget := &p.link.host.budget; {
+	switch {
 	case p.closed.Load():
 		return true
 	case !p.hasFree():
 		return false
-	case budget.fits(p.link.peer, p.needs()):
+	case p.share.Fits(p.neededBudget()):
 		return true
 	default:
-		budget.enter(p)
-		return budget.fits(p.link.peer, p.needs()) // given before it was entered
+		p.share.Wait()
+		return p.share.Fits(p.neededBudget()) // bytes may have been uncharged before Wait
 	}
 }
 
-// needs returns how many bytes of the budget the goroutine with the turn waits for: those of its
-// message, and of the slots that it takes.
-func (p *Producer) needs() int64 { return p.wants.Load() + p.ring.growth(p.acquired.Load()) }
+// neededBudget returns how many bytes of the budget the goroutine with the send token waits for: those
+// of its message, and of the slots that it makes necessary.
+func (p *Producer) neededBudget() int64 { return p.wanted.Load() + p.ring.growth(p.acquired.Load()) }
 
-// hasFree reports whether there is a free buffer. A quarter of them is never handed out
-// ahead: the consumer may keep as many to itself before it says so.
+// hasFree reports whether there is a free buffer. A quarter of the buffers is never handed out ahead:
+// the consumer may keep as many to itself before it says so.
 func (p *Producer) hasFree() bool {
-	if p.unpacked.Load() > p.ahead() {
+	if p.unbuilt.Load() > p.maxUnbuilt() {
 		return false
 	}
-	n, k := p.wire.buffers, p.acquired.Load()
-	return k-p.returned.Load() < p.usable() && k-p.committed.Load() < n-n/4 && p.ring.room(k)
+	n, k := p.layout.buffers, p.acquired.Load()
+	return k-p.returned.Load() < p.usable() && k-p.committed.Load() < n-n/4 && p.ring.hasRoom(k)
 }
 
-func (d *drained) ready() bool { return d.done.Load() == d.committed.Load() && !d.owesEnd.Load() }
+func (d *drained) isReady() bool { return d.done.Load() == d.committed.Load() && !d.endPending.Load() }
 
 // Buffer is a buffer to be filled and committed.
 type Buffer struct {
-	Bytes []byte // as long as a message can be
-	turn  uint64
+	Bytes  []byte // as long as a message can be
+	number uint64
 }
 
 func newProducer(l *Link, o *Options) *Producer {
-	p := &Producer{link: l, opcode: o.Opcode, keeps: o.KeepForEnd}
-	p.turn.init()
+	p := &Producer{link: l, opcode: o.Opcode, keepsForEnd: o.KeepForEnd}
+	p.token.init()
 	p.waiting.init(l.host)
+	p.share.Init(&l.host.budget, &l.peer.budget, p.waiting.Rouse, p.shrinkRing)
 	return p
 }
 
-// begin is called when it is known where the consumer wants things.
-func (p *Producer) begin(w outWire) {
-	p.wire = w
+// setLayout is called when it is known where the consumer wants messages.
+func (p *Producer) setLayout(w outLayout) {
+	p.layout = w
 	p.ring.init(p, w.buffers)
 	if w.returns == returnsEach {
 		p.freed = make([]atomic.Bool, w.buffers)
 	}
-	p.begun.Store(true)
+	p.hasLayout.Store(true)
 }
 
 // Buffers returns how many buffers the consumer has, and how long they are.
@@ -141,42 +123,42 @@ func (p *Producer) Buffers() (n, size int) {
 	if p == nil {
 		return 0, 0
 	}
-	return int(p.wire.buffers), p.wire.size
+	return int(p.layout.buffers), p.layout.size
 }
 
-// Acquire waits for a free buffer, and for memory to fill: see Config.Memory. Several may
-// be acquired before the first is committed, up to three quarters of all, and to 4096; they are
-// committed in the same order. With a context that is done none is taken, also if one is free:
-// the error is the context's cause, or why the link failed.
+// Acquire waits for a free buffer, and for memory to fill: see Config.Memory. Several may be acquired
+// before the first is committed, up to three quarters of all, and to 4096. They are committed in the
+// same order. With a context that is done none is taken, also if one is free: the error is the
+// context's cause, or why the link failed.
 func (p *Producer) Acquire(ctx context.Context) (Buffer, error) { return p.acquireSome(ctx, mostSize) }
 
 // TryAcquire returns a free buffer, if there is one at this moment.
 func (p *Producer) TryAcquire() (Buffer, bool) {
-	if p == nil || !p.begun.Load() || p.link.failed() != nil {
+	if p == nil || !p.hasLayout.Load() || p.link.failure() != nil {
 		return Buffer{}, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.next(p.wire.size)
+	return p.takeNext(p.layout.size)
 }
 
-// acquire returns a buffer of size bytes. It is called with the turn.
+// acquire returns a buffer of size bytes. The caller has the send token.
 func (p *Producer) acquire(ctx context.Context, size int) (Buffer, error) {
-	p.wants.Store(charge(size))
-	defer p.link.host.budget.leave(p)
+	p.wanted.Store(budget.SizeOf(size))
+	defer p.share.StopWaiting()
 	for {
-		failed := p.link.failed()
+		failed := p.link.failure()
 		p.mu.Lock()
 		closed := p.closed.Load()
 		var b Buffer
 		var ok bool
 		late := ctx.Err() != nil
 		if failed == nil && !late {
-			b, ok = p.next(size)
+			b, ok = p.takeNext(size)
 		}
 		p.mu.Unlock()
 		switch {
-		case closed: // by this side, whatever the peer did since
+		case closed: // by this side, whatever the peer has done since
 			return Buffer{}, p.link.wrap("send to", ErrClosed)
 		case failed != nil:
 			return Buffer{}, failed
@@ -185,25 +167,25 @@ func (p *Producer) acquire(ctx context.Context, size int) (Buffer, error) {
 		case ok:
 			return b, nil
 		}
-		p.waiting.until(ctx, p.link, p.link.down, (*hasFree)(p)) // what ended it is seen above
+		p.waiting.until(ctx, p.link, p.link.down, (*hasFree)(p)) // the loop sees what ended the wait
 	}
 }
 
-// next hands out the next buffer, of size bytes, if it is free. Guarded by mu.
-func (p *Producer) next(size int) (Buffer, bool) {
+// takeNext hands out the next buffer, of size bytes, if it is free. Guarded by mu.
+func (p *Producer) takeNext(size int) (Buffer, bool) {
 	k := p.acquired.Load()
 	if p.closed.Load() || !p.hasFree() {
 		return Buffer{}, false
 	}
-	s := p.ring.take(k, charge(size))
+	s := p.ring.take(k, budget.SizeOf(size))
 	if s == nil {
 		return Buffer{}, false
 	}
 	p.acquired.Store(k + 1)
-	s.chunk = p.link.peer.spare.take(size)
-	b := Buffer{Bytes: nothing, turn: k}
+	s.chunk = p.share.Chunk(size)
+	b := Buffer{Bytes: nothing, number: k}
 	if s.chunk != nil {
-		b.Bytes = s.chunk.bytes[:size:size]
+		b.Bytes = s.chunk.Bytes[:size:size]
 	}
 	return b, true
 }
@@ -217,8 +199,8 @@ func (p *Producer) Commit(b Buffer, opcode uint8, n int) error {
 	if p == nil {
 		return ErrNoHalf
 	}
-	if n < 0 || n > p.wire.size {
-		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", n, p.wire.size, ErrTooLong))
+	if n < 0 || n > p.layout.size {
+		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", n, p.layout.size, ErrTooLong))
 	}
 	return p.commit(b, PackFlag(n, opcode, false))
 }
@@ -230,82 +212,83 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	switch {
 	case b.Bytes != nil && p.closed.Load():
 		return p.link.wrap("send to", ErrClosed)
-	case b.Bytes != nil && b.turn < k:
+	case b.Bytes != nil && b.number < k:
 		return p.link.wrap("send to", sentAlready)
-	case b.turn != k || k == p.acquired.Load() || b.Bytes == nil:
+	case b.number != k || k == p.acquired.Load() || b.Bytes == nil:
 		return p.link.wrap("send to", ErrOutOfTurn)
 	}
-	p.shrink(p.ring.at(k), f.Length())
-	return p.put(k, f)
+	s := p.ring.at(k)
+	s.chunk = p.share.Fit(s.chunk, f.Length())
+	return p.post(k, f)
 }
 
-// put sends message k, which is in its slot and the next. Guarded by mu.
-func (p *Producer) put(k uint64, f Flag) error {
-	i := k % p.wire.buffers
+// post sends message k, which is in its slot and the next. Guarded by mu.
+func (p *Producer) post(k uint64, f Flag) error {
+	i := k % p.layout.buffers
 	s := p.ring.at(k)
 	n := f.Length()
-	s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch}
+	s.segment[0] = dgrdma.Segment{Addr: p.layout.data + uint32(i)*p.layout.pitch}
 	if n > 0 {
-		s.segment[0].Bytes = s.chunk.bytes[:n:n]
+		s.segment[0].Bytes = s.chunk.Bytes[:n:n]
 	}
 	s.t.Segments = s.segment[:]
-	s.t.Completion = dgrdma.Word(p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f))
-	s.t.Done, s.t.Packed, s.t.Cookie = sent, packed, s
-	p.unpacked.Add(int64(n))
+	s.t.Completion = dgrdma.Word(p.layout.flags+uint32(i)*p.layout.flagPitch, uint32(f))
+	s.t.Done, s.t.Packed, s.t.Cookie = messageDone, built, s
+	p.unbuilt.Add(int64(n))
 	p.bytes.Store(p.bytes.Load() + uint64(n))
 	p.committed.Store(k + 1)
 	if err := p.link.post(&s.t); err != nil {
-		sent(&s.t, err)
+		messageDone(&s.t, err)
 		return p.link.Err()
 	}
 	return nil
 }
 
-// sent is called when a message is acknowledged, or never will be.
-func sent(t *dgrdma.Transaction, err error) {
+// messageDone is called when a message is acknowledged, or can never be.
+func messageDone(t *dgrdma.Transaction, err error) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
-	if err != nil && !(p.taken.Load() && p.closed.Load()) {
+	if err != nil && !(p.peerHasAll.Load() && p.closed.Load()) {
 		p.lost.Store(true)
 		p.link.fail(err)
 	}
-	p.giveBack(s)
+	p.freeChunk(s)
 	s.busy.Store(false)
 	p.done.Add(1)
 	p.checkIdle()
 	p.sendEnd()
-	p.rouse()
-	p.link.settled()
+	p.wakeIfWorth()
+	p.link.completed()
 }
 
-// packed is called when a message's bytes are in frames.
-func packed(t *dgrdma.Transaction) {
+// built is called when a message's bytes are in frames.
+func built(t *dgrdma.Transaction) {
 	p := t.Cookie.(*outSlot).p
-	n, half := int64(Flag(t.Completion.Value()).Length()), p.ahead()/2
-	if left := p.unpacked.Add(-n); left <= half && left+n > half {
-		p.rouse()
+	n, half := int64(Flag(t.Completion.Value()).Length()), p.maxUnbuilt()/2
+	if left := p.unbuilt.Add(-n); left <= half && left+n > half {
+		p.wakeIfWorth()
 	}
 }
 
-// Send waits for a free buffer and sends a copy of b as a message. Several
-// goroutines that send take turns; while one has acquired buffers that it did not
-// commit, the others get ErrOutOfTurn. With a context that is done it sends nothing,
-// also if a buffer is free: the error is the context's cause, or why the link failed.
+// Send waits for a free buffer and sends a copy of b as a message. Several goroutines may send: one at
+// a time has the send token. While a goroutine has acquired buffers that it did not commit, Send fails
+// with ErrOutOfTurn. With a context that is done it sends nothing, also if a buffer is free: the error
+// is the context's cause, or why the link failed.
 func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
 	if p == nil {
 		return ErrNoHalf
 	}
-	if len(b) > p.wire.size {
-		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", len(b), p.wire.size, ErrTooLong))
+	if len(b) > p.layout.size {
+		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", len(b), p.layout.size, ErrTooLong))
 	}
-	if err := p.turn.take(ctx); err != nil {
+	if err := p.token.take(ctx); err != nil {
 		return err
 	}
-	defer p.turn.give()
-	return p.copy(ctx, PackFlag(len(b), opcode, false), b)
+	defer p.token.give()
+	return p.sendCopy(ctx, PackFlag(len(b), opcode, false), b)
 }
 
-func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
+func (p *Producer) sendCopy(ctx context.Context, f Flag, b []byte) error {
 	if p.acquired.Load() != p.committed.Load() {
 		return p.link.wrap("send to", heldByCaller)
 	}
@@ -317,22 +300,22 @@ func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
 	return p.commit(out, f)
 }
 
-// Flush waits until everything that was sent is acknowledged: the consumer has
-// it in its memory. That wins over a context that is done.
+// Flush waits until everything that was sent is acknowledged: the consumer has it in its memory. That
+// wins over a context that is done.
 func (p *Producer) Flush(ctx context.Context) error {
 	if p == nil {
 		return ErrNoHalf
 	}
-	if err := p.turn.take(ctx); err != nil {
+	if err := p.token.take(ctx); err != nil {
 		return err
 	}
-	defer p.turn.give()
+	defer p.token.give()
 	return p.flush(ctx)
 }
 
 func (p *Producer) flush(ctx context.Context) error {
-	// A link that is down does not matter: what is under way ends one way or the
-	// other, and may have arrived.
+	// A link that is down does not matter: what is in flight completes in either case, and may have
+	// arrived.
 	if err := p.waiting.until(ctx, p.link, nil, (*drained)(p)); err != nil {
 		return err
 	}
@@ -344,13 +327,13 @@ func (p *Producer) flush(ctx context.Context) error {
 
 // takeWord takes a credit: the consumer gives buffers back.
 func (p *Producer) takeWord(i int, value uint32) {
-	if !p.begun.Load() {
-		return // it was not told of the word yet
+	if !p.hasLayout.Load() {
+		return // the peer was not told of the word yet
 	}
 	was := p.returned.Load()
-	switch p.wire.returns {
+	switch p.layout.returns {
 	case returnsCounted:
-		n := uint64(value - uint32(was)) // since then
+		n := uint64(value - uint32(was)) // since the last word
 		if was+n > p.committed.Load() {
 			p.link.fail(fmt.Errorf("buffers came back that were not sent: %w", ErrProtocol))
 			return
@@ -361,24 +344,36 @@ func (p *Producer) takeWord(i int, value uint32) {
 			return
 		}
 		p.freed[i].Store(true)
-		for was < p.committed.Load() && p.freed[was%p.wire.buffers].Swap(false) {
+		for was < p.committed.Load() && p.freed[was%p.layout.buffers].Swap(false) {
 			was++
 		}
 		p.returned.Store(was)
 	}
 	p.sendEnd()
-	p.rouse()
+	p.wakeIfWorth()
 }
 
-// rouse wakes who waits, if that is worth it: when a quarter of the buffers is
-// free, or nothing is under way that would bring us here again.
-func (p *Producer) rouse() {
+// wakeIfWorth wakes the goroutine that waits, when a quarter of the buffers is free, or nothing is in
+// flight whose completion would call it again.
+func (p *Producer) wakeIfWorth() {
 	if !p.waiting.Asleep() {
 		return
 	}
 	committed := p.committed.Load()
 	used := max(committed-p.returned.Load(), committed-p.done.Load())
-	if used <= p.wire.buffers-p.wire.buffers/4 || committed == p.done.Load() {
+	if used <= p.layout.buffers-p.layout.buffers/4 || committed == p.done.Load() {
 		p.waiting.Rouse()
 	}
+}
+
+// acquireSome is Acquire of size bytes, or of as many as a message can have.
+func (p *Producer) acquireSome(ctx context.Context, size int) (Buffer, error) {
+	if p == nil {
+		return Buffer{}, ErrNoHalf
+	}
+	if err := p.token.take(ctx); err != nil {
+		return Buffer{}, err
+	}
+	defer p.token.give()
+	return p.acquire(ctx, min(size, p.layout.size))
 }

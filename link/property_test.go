@@ -73,8 +73,8 @@ func produce(ctx context.Context, p *Producer, seed uint64, n int, pause time.Du
 	return nil
 }
 
-// consume checks messages as they come and once more before they are released,
-// several behind, and returns how many there were.
+// consume checks messages as they come and once more before they are released, several messages later,
+// and returns how many there were.
 func consume(ctx context.Context, c *Consumer, seed uint64, pause time.Duration) (k int, err error) {
 	rnd, dice := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 3))
 	n, size := c.Buffers()
@@ -128,8 +128,8 @@ func randomLink(rnd *rand.Rand) simnet.Link {
 	return l
 }
 
-// TestPropertyFlows: under all faults every message arrives once, whole, in
-// order; no credit is lost or invented; no buffer is overwritten; nothing is left.
+// TestPropertyFlows checks that under all faults every message arrives once, whole, in order, that no
+// credit is lost or invented, that no buffer is overwritten, and that nothing is left.
 func TestPropertyFlows(t *testing.T) {
 	t.Parallel()
 	each(t, *schedules, flows)
@@ -188,8 +188,8 @@ func flows(t *testing.T, seed uint64) {
 	nothingLeft(t, a, b)
 }
 
-// TestPropertyLives: hosts come and go in the middle of everything. Whoever waits
-// is told, and of what was sent in one life nothing is received in another.
+// TestPropertyLives has hosts come and go at any time. It checks that each call that waits is told,
+// and that what was sent in one life is not received in another.
 func TestPropertyLives(t *testing.T) {
 	t.Parallel()
 	each(t, (*schedules+9)/10, lives)
@@ -248,13 +248,13 @@ func lives(t *testing.T, seed uint64) {
 		}()
 		time.Sleep(time.Duration(rnd.Int64N(int64(time.Second))))
 		switch rnd.IntN(4) {
-		case 0: // this side ends without a word
+		case 0: // this side ends and says nothing
 			a.Close()
-		case 1: // the other side does, and comes back
+		case 1: // the other side ends so, and comes back
 			b.Close()
 			b = n.host(2, cfg())
 			serve(b)
-		case 2: // nothing passes for too long
+		case 2: // no frame passes for too long
 			n.sim.Link(one, two, simnet.Link{Loss: 1})
 			n.sim.Link(two, one, simnet.Link{Loss: 1})
 			time.Sleep(10 * time.Second)

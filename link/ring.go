@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link/budget"
 )
 
 // outSlot is a message to be sent, and the transaction that carries it.
@@ -11,21 +12,23 @@ type outSlot struct {
 	p       *Producer
 	t       dgrdma.Transaction
 	segment [1]dgrdma.Segment
-	chunk   *chunk      // from when it is handed out until it is acknowledged; nil: of no bytes
-	busy    atomic.Bool // as long
+	chunk   *budget.Chunk // from when it is handed out until it is acknowledged; nil: of no bytes
+	busy    atomic.Bool   // as long as the message has the slot
 }
 
-// slotBytes is what a slot takes, as TestSlotBytes weighs it, rounded up.
+const _ = uint(budget.MostChunk - MaxMessage) // a chunk holds the longest message
+
+// slotBytes is the memory of a slot, as TestSlotBytes weighs it, rounded up.
 const slotBytes int64 = 384
 
-// ring is the slots of messages that were handed out and are not acknowledged:
-// message k has slot k modulo their number. There are as many as were needed so far,
-// no more than the peer has buffers, no more than mostUnderWay, and beyond the first no more
-// than the host's budget has room for: what a peer says of itself costs nothing, and a message
-// waits for the one before in its buffer.
+// ring is the slots of messages that were handed out and are not acknowledged: message k has slot k
+// modulo their number. There are as many slots as were needed so far. There are no more than the peer
+// has buffers, and no more than mostUnderWay; beyond the first ones no more than the host's budget has
+// room for. So what a peer says of itself costs nothing. A message waits for the one that was in its
+// slot before.
 type ring struct {
 	p     *Producer
-	most  uint64
+	limit uint64
 	slots atomic.Pointer[[]*outSlot] // replaced with the producer's mu held
 }
 
@@ -35,7 +38,7 @@ const (
 )
 
 func (r *ring) init(p *Producer, buffers uint64) {
-	r.p, r.most = p, min(buffers, mostUnderWay)
+	r.p, r.limit = p, min(buffers, mostUnderWay)
 	r.renew(nil, 0)
 }
 
@@ -47,21 +50,21 @@ func (r *ring) len() int {
 	return 0
 }
 
-// room reports whether message k can have a slot.
-func (r *ring) room(k uint64) bool {
+// hasRoom reports whether message k can have a slot.
+func (r *ring) hasRoom(k uint64) bool {
 	s := *r.slots.Load()
 	n := uint64(len(s))
-	return !s[k%n].busy.Load() || n < r.most
+	return !s[k%n].busy.Load() || n < r.limit
 }
 
-// growth returns what the slots take that message k makes necessary.
+// growth returns how many bytes the slots take that message k makes necessary.
 func (r *ring) growth(k uint64) int64 {
 	s := *r.slots.Load()
 	n := uint64(len(s))
 	if !s[k%n].busy.Load() {
 		return 0
 	}
-	return int64(min(n, r.most-n)) * slotBytes
+	return int64(min(n, r.limit-n)) * slotBytes
 }
 
 // at returns the slot of a message that was handed out.
@@ -70,40 +73,40 @@ func (r *ring) at(k uint64) *outSlot {
 	return s[k%uint64(len(s))]
 }
 
-// take returns the slot of message k, which takes n bytes of the budget besides; nil: there is no
-// room. Guarded by the producer's mu.
+// take returns the slot of message k, and charges n bytes for the message, and its new slots; nil:
+// there is no room. Guarded by the producer's mu.
 func (r *ring) take(k uint64, n int64) *outSlot {
 	more := r.growth(k)
-	budget := &r.p.link.host.budget
-	if !r.room(k) || !budget.fits(r.p.link.peer, n+more) || !r.p.take(n+more) {
+	share := &r.p.share
+	if !r.hasRoom(k) || !share.Fits(n+more) || !share.Charge(n+more) {
 		return nil
 	}
 	if more > 0 {
 		r.grow(k)
-		budget.note(r.p, true)
+		share.SetGrown(true)
 	}
 	s := r.at(k)
 	s.busy.Store(true)
 	return s
 }
 
-// shed gives the slots beyond the first back, if nothing is in any.
-func (p *Producer) shed() {
+// shrinkRing gives the slots beyond the first ones back, if no message is in any.
+func (p *Producer) shrinkRing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.ring.len()
 	if n <= firstSlots || p.acquired.Load() != p.done.Load() {
 		return
 	}
-	p.link.host.budget.note(p, false)
+	p.share.SetGrown(false)
 	p.ring.renew(nil, 0)
-	p.give(int64(n-firstSlots) * slotBytes)
+	p.share.Uncharge(int64(n-firstSlots) * slotBytes)
 }
 
 // checkIdle is called when a slot became free.
 func (p *Producer) checkIdle() {
 	if p.ring.len() > firstSlots && p.acquired.Load() == p.done.Load() {
-		p.link.host.budget.becameIdle()
+		p.share.CanShrink()
 	}
 }
 
@@ -113,7 +116,7 @@ func (r *ring) grow(k uint64) { r.renew(*r.slots.Load(), k) }
 // renew makes twice as many slots as the old ones, which are among them.
 func (r *ring) renew(old []*outSlot, k uint64) {
 	n := uint64(len(old))
-	s := make([]*outSlot, min(max(2*n, firstSlots), r.most))
+	s := make([]*outSlot, min(max(2*n, firstSlots), r.limit))
 	kept := min(k, n)
 	for j := k - kept; j < k; j++ {
 		s[j%uint64(len(s))] = old[j%n]
@@ -126,4 +129,12 @@ func (r *ring) renew(old []*outSlot, k uint64) {
 		}
 	}
 	r.slots.Store(&s)
+}
+
+// freeChunk makes the memory of a message free for other ones.
+func (p *Producer) freeChunk(s *outSlot) {
+	if c := s.chunk; c != nil {
+		s.chunk = nil
+		p.share.Free(c)
+	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// parcels is another service like links: who wants to send a parcel asks by letter how
-// much room it has, is told where, and writes there, into what is its own.
+// parcels is another service like links. A peer that sends a parcel asks by letter how much room it
+// has, is told where, and writes there, into what is its own.
 type parcels struct {
 	size  uint64
 	block *space.Block
@@ -129,8 +129,8 @@ func newShared(t *testing.T, sim *simnet.Network, id uint16) *shared {
 	return s
 }
 
-// TestMemoryLinksAndParcels stand on one endpoint: all three at once, each admitted to
-// its own, with loss; and what is written at another's addresses changes nothing.
+// TestMemoryLinksAndParcels checks memory, links and parcels on one endpoint, all at once, with loss:
+// each takes what is its own. What is written at another's addresses changes nothing.
 func TestMemoryLinksAndParcels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simnet.New(7)
@@ -214,7 +214,7 @@ func TestMemoryLinksAndParcels(t *testing.T) {
 			t.Errorf("parcels: %q", got)
 		}
 
-		// One that was admitted to all three, and writes elsewhere.
+		// A peer that was let in by all three, and writes elsewhere.
 		before := bytes.Clone(b.memory.Bytes())
 		links := b.host.block.Bytes(space.Span{At: 1<<16 + reserved, N: b.host.block.Size()})
 		beforeLinks := bytes.Clone(links)
@@ -235,8 +235,8 @@ func TestMemoryLinksAndParcels(t *testing.T) {
 	})
 }
 
-// TestListeningOpensNoMemory: who may dial because a port is listened on may not write into
-// the memory of the endpoint.
+// TestListeningOpensNoMemory checks that a peer that may dial because a port is listened on may not
+// write into the memory of the endpoint.
 func TestListeningOpensNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simnet.New(7)
@@ -288,8 +288,8 @@ func TestListeningOpensNoMemory(t *testing.T) {
 	})
 }
 
-// TestHostOnAnEndpoint: the endpoint stays when its links are closed, and a host of an
-// endpoint that has one already is refused.
+// TestHostOnAnEndpoint checks that the endpoint stays when its links are closed, and that a second
+// host on an endpoint is refused.
 func TestHostOnAnEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simnet.New(7)

@@ -3,13 +3,12 @@ package link
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Traffic is what went through links one way. An end of file counts as a message.
+// Traffic is what links moved in one direction. An end of file counts as a message.
 type Traffic struct{ Messages, Bytes uint64 }
 
 func (t *Traffic) add(o Traffic) {
@@ -20,12 +19,12 @@ func (t *Traffic) add(o Traffic) {
 // HostStats is a snapshot of a host.
 type HostStats struct {
 	Memory, Free   uint64      // bytes for links to receive into, and those of them that no link has
-	Sending        uint64      // bytes that messages take which were handed out or sent, and not acknowledged
+	Sending        uint64      // bytes of messages that were handed out or sent, and are not acknowledged
 	Ports          []PortStats // listened on, by name
 	Links          []LinkStats // that are not over, by number
-	Ended          int         // links that are over here, and that their peers did not say the same of
+	Ended          int         // links that are over here, and whose peers have not ended them
 	Made           uint64      // links so far
-	Sent, Received Traffic     // of all links, those that are over included
+	Sent, Received Traffic     // of all links, also of those that are over
 	Full           Full        // how often its bounds were reached
 }
 
@@ -42,7 +41,7 @@ type LinkStats struct {
 	Peer    dgrdma.PeerName
 	Age     time.Duration
 	Dialing bool           // the other side has not answered yet
-	Closing bool           // the application is through with it
+	Closing bool           // the application has ended it
 	Err     error          // why it failed, or ErrClosed
 	Out     *ProducerStats // nil: it sends nothing
 	In      *ConsumerStats
@@ -68,24 +67,24 @@ type ConsumerStats struct {
 	Free          int // buffers that the producer may fill
 	Waiting       int // filled, and not received yet
 	Held          int // received, and not released
-	Owed          int // released, of which the producer was not told yet
+	Owed          int // released, and the producer has not been told yet
 	EndOfFile     bool
 }
 
-// Stats returns a snapshot of the host's links. Numbers of one link are taken one
-// after the other while it moves on, and may differ by a few messages.
+// Stats returns a snapshot of the host's links. The numbers of one link are taken one after the other
+// while it moves on, and may differ by a few messages.
 func (h *Host) Stats() HostStats {
-	s := HostStats{Memory: h.block.Size(), Sending: uint64(max(h.budget.used.Load(), 0)), Ended: h.endings.len(), Full: h.full.read()}
-	s.Full.Sending = h.budget.reached.Load()
+	s := HostStats{Memory: h.block.Size(), Sending: uint64(max(h.budget.Used(), 0)), Ended: h.endedLinks.len(), Full: h.counters.read()}
+	s.Full.Sending = h.budget.Waits()
 	for _, f := range h.block.Free() {
 		s.Free += f.N
 	}
 	h.mu.Lock()
 	for name, l := range h.ports {
-		s.Ports = append(s.Ports, PortStats{Name: name, Waiting: l.offers.len()})
+		s.Ports = append(s.Ports, PortStats{Name: name, Waiting: l.pending.len()})
 	}
 	h.mu.Unlock()
-	h.roll.read(&s)
+	h.registry.read(&s)
 	slices.SortFunc(s.Ports, func(a, b PortStats) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Links, func(a, b LinkStats) int { return cmp.Compare(a.Number, b.Number) })
 	return s
@@ -93,9 +92,9 @@ func (h *Host) Stats() HostStats {
 
 // Stats returns a snapshot of the link.
 func (l *Link) Stats() LinkStats {
-	s := LinkStats{Number: l.number, Port: l.port, Peer: l.peer.conn.Name(), Age: time.Since(l.made), Closing: l.leaving.Load() || l.ending.Load()}
+	s := LinkStats{Number: l.number, Port: l.port, Peer: l.peer.conn.Name(), Age: time.Since(l.made), Closing: l.finishing.Load() || l.closed.Load()}
 	l.mu.Lock()
-	s.Err, s.Dialing = l.err, l.theirs == 0 && !l.plain
+	s.Err, s.Dialing = l.err, l.remoteNumber == 0 && !l.plain
 	l.mu.Unlock()
 	if l.Out != nil {
 		s.Out = new(l.Out.stats())
@@ -107,13 +106,13 @@ func (l *Link) Stats() LinkStats {
 }
 
 func (p *Producer) stats() ProducerStats {
-	if !p.begun.Load() {
+	if !p.hasLayout.Load() {
 		return ProducerStats{}
 	}
-	// What is taken later is never behind what is taken before.
+	// A number that is taken later is never smaller than one that is taken before.
 	done, returned, committed, acquired := p.done.Load(), p.returned.Load(), p.committed.Load(), p.acquired.Load()
 	s := ProducerStats{
-		Traffic: Traffic{committed, p.bytes.Load()}, Buffers: int(p.wire.buffers), Size: p.wire.size,
+		Traffic: Traffic{committed, p.bytes.Load()}, Buffers: int(p.layout.buffers), Size: p.layout.size,
 		Acquired: less(acquired, committed), Filled: less(committed, returned), Unacknowledged: less(committed, done), Lost: p.lost.Load(),
 	}
 	s.Free = max(s.Buffers-s.Acquired-s.Filled, 0)
@@ -123,9 +122,9 @@ func (p *Producer) stats() ProducerStats {
 func (c *Consumer) stats() ConsumerStats {
 	r := &c.credits
 	r.mu.Lock()
-	freed, bytes, told, counted := c.freed.Load(), r.bytes, r.told.Load(), r.how == returnsCounted
+	freed, bytes, told, counted := c.freed.Load(), r.bytes, r.announced.Load(), r.how == returnsCounted
 	r.mu.Unlock()
-	next := c.next.Load()
+	next := c.received.Load()
 	full := 0
 	for i := range c.flags {
 		if c.flags[i].Load() != 0 {
@@ -133,8 +132,8 @@ func (c *Consumer) stats() ConsumerStats {
 		}
 	}
 	s := ConsumerStats{
-		Traffic: Traffic{next, bytes}, Buffers: int(c.wire.buffers), Size: c.wire.size,
-		Held: min(less(next, freed), full), EndOfFile: c.eof.Load(),
+		Traffic: Traffic{next, bytes}, Buffers: int(c.layout.buffers), Size: c.layout.size,
+		Held: min(less(next, freed), full), EndOfFile: c.endArrived.Load(),
 	}
 	s.Waiting = full - s.Held
 	s.Free = s.Buffers - full
@@ -144,56 +143,15 @@ func (c *Consumer) stats() ConsumerStats {
 	return s
 }
 
-// less is a-b, or 0 if b went past a meanwhile.
+// less is a-b, or 0 if b has passed a.
 func less(a, b uint64) int { return int(max(a, b) - b) }
 
-// roll is all links of a host that are not over, and what went through the others.
-type roll struct {
-	mu             sync.Mutex
-	links          map[*Link]struct{}
-	made           uint64
-	sent, received Traffic
-}
-
-func (r *roll) enter(l *Link) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.links == nil {
-		r.links = make(map[*Link]struct{})
-	}
-	r.links[l] = struct{}{}
-	r.made++
-}
-
-// strike notes that a link is over. Who calls may hold the lock of a producer.
-func (r *roll) strike(l *Link) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.links, l)
-	s := l.Stats()
-	s.addTo(&r.sent, &r.received)
-}
-
-// addTo adds what went through a link.
+// addTo adds what a link moved.
 func (s *LinkStats) addTo(sent, received *Traffic) {
 	if s.Out != nil {
 		sent.add(s.Out.Traffic)
 	}
 	if s.In != nil {
 		received.add(s.In.Traffic)
-	}
-}
-
-// read adds all links to a snapshot. None ends meanwhile, so that none is counted
-// twice or not at all.
-func (r *roll) read(s *HostStats) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s.Made, s.Sent, s.Received = r.made, r.sent, r.received
-	s.Links = make([]LinkStats, 0, len(r.links))
-	for l := range r.links {
-		x := l.Stats()
-		x.addTo(&s.Sent, &s.Received)
-		s.Links = append(s.Links, x)
 	}
 }

@@ -26,7 +26,7 @@ func TestStats(t *testing.T) {
 		expect := func(when string, wantOut ProducerStats, wantIn ConsumerStats) {
 			t.Helper()
 			synctest.Wait()
-			time.Sleep(time.Second) // acknowledgements that wait for company
+			time.Sleep(time.Second) // acknowledgements that wait to be piggybacked
 			synctest.Wait()
 			wantOut.Buffers, wantOut.Size, wantIn.Buffers, wantIn.Size = 8, 100, 8, 100
 			here, there := out.Stats(), in.Stats()
@@ -78,7 +78,7 @@ func TestStats(t *testing.T) {
 			ConsumerStats{Traffic: Traffic{3, 150}, Free: 7, Held: 1, Owed: 1})
 		in.In.Release(got[2])
 
-		// What went through a link stays in the sum when it is over.
+		// What a link moved stays in the sum when it is over.
 		if err := out.Close(); err != nil {
 			t.Error(err)
 		}
@@ -105,7 +105,7 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// TestStatsOfPortsAndDials: what is not a link yet is seen too.
+// TestStatsOfPortsAndDials checks that what is not a link yet is listed too.
 func TestStatsOfPortsAndDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -131,14 +131,14 @@ func TestStatsOfPortsAndDials(t *testing.T) {
 		}
 		cancel()
 		if err := <-ended; err == nil {
-			t.Error("nobody accepted")
+			t.Error("no link was accepted")
 		}
 	})
 }
 
-// TestStatsAmidTraffic is for the race detector, and for sums: they never shrink,
-// and no buffer is in two places.
-func TestStatsAmidTraffic(t *testing.T) {
+// TestStatsDuringTraffic is for the race detector, and for sums: they never shrink, and no buffer is
+// in two places.
+func TestStatsDuringTraffic(t *testing.T) {
 	n := newNet(t, 1)
 	a, b := n.host(1, nil), n.host(2, nil)
 	var all sync.WaitGroup
@@ -204,9 +204,9 @@ func TestStatsAmidTraffic(t *testing.T) {
 	}
 }
 
-// TestStatsOfAFullLink: a producer whose buffers are all filled has none free.
+// TestStatsOfAFullLink checks that a producer whose buffers are all filled has none free.
 func TestStatsOfAFullLink(t *testing.T) {
-	aloneWith(t, 2, func(t *testing.T, h *Host, l *Link, s *stranger) {
+	aloneWith(t, 2, func(t *testing.T, h *Host, l *Link, s *fakePeer) {
 		for range 2 {
 			if err := l.Out.Send(soon(t), 0, nil); err != nil {
 				t.Fatal(err)
@@ -218,9 +218,9 @@ func TestStatsOfAFullLink(t *testing.T) {
 	})
 }
 
-// TestStatsOfManyLinks lists them by number.
+// TestStatsOfManyLinks checks that links are listed by number.
 func TestStatsOfManyLinks(t *testing.T) {
-	withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		const links = 12
 		for i := range uint32(links) {
 			s.dial(i+1, "port", toListener, half{Credit: 1 << 15}, half{})
@@ -232,10 +232,10 @@ func TestStatsOfManyLinks(t *testing.T) {
 	})
 }
 
-// TestStatsOfPlainLinks: a link with a peer of another kind waits for no answer; what
-// was released is owed until it is known where that is told, and is told of each then.
+// TestStatsOfPlainLinks checks that a link with a peer of another kind waits for no answer. What was
+// released is owed until it is known where that is told; then each buffer is told of.
 func TestStatsOfPlainLinks(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+	withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		l, d, err := h.Offer(h.ep.Conns()[0], 4, &Options{Buffers: 4, Size: 8})
 		if err != nil {
 			t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestHelperSeesItsEnd: who waits for a link and does its host's work meanwhile sees
-// its context, the link's end and the connection's at once, though datagrams that
-// are none of its business never stop (attack A1, SECURITY.md).
-func TestHelperSeesItsEnd(t *testing.T) {
+// TestPollerSeesItsEnd checks that a goroutine that waits for a link, and polls for its host in that
+// time, sees at once its context's end, the link's and the connection's. Datagrams that are not for it
+// never stop (attack A1, SECURITY.md).
+func TestPollerSeesItsEnd(t *testing.T) {
 	type world struct {
 		n       *net
 		out, in *Link
@@ -39,17 +39,17 @@ func TestHelperSeesItsEnd(t *testing.T) {
 			return err
 		}, nil, context.DeadlineExceeded},
 		{"context of a flush", func(w *world) error {
-			w.n.unheard(1, w.out.host.ep.Close) // nobody acknowledges
+			w.n.withoutPeers(1, w.out.host.ep.Close) // the peer gets no acknowledgement
 			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
 		}, nil, context.DeadlineExceeded},
 		{"connection of a flush", func(w *world) error {
-			w.n.unheard(1, w.out.host.ep.Close)
+			w.n.withoutPeers(1, w.out.host.ep.Close)
 			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
 		}, func(w *world) { w.in.Peer().Close() }, ErrClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := newNet(t, 1) // host 2 helps
+				n := newNet(t, 1) // callers of host 2 poll
 				both := &Options{Directions: Both, Buffers: 4, Size: 10}
 				_, _, out, in := pair(t, n, both, both)
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -84,8 +84,8 @@ func TestHelperSeesItsEnd(t *testing.T) {
 	}
 }
 
-// TestDownOrDone: the end of a link wins over a context that is done for who waits for
-// what the peer sends, and not for who waits for what is under way to end.
+// TestDownOrDone checks that the end of a link wins over a context that is done in a wait for what the
+// peer sends, and not in a wait for what is in flight.
 func TestDownOrDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -111,8 +111,8 @@ func TestDownOrDone(t *testing.T) {
 	})
 }
 
-// TestAcceptEnds: who waits for a link waits no longer than its context, and no longer
-// than the port is there.
+// TestAcceptEnds checks that Accept waits no longer than its context, and no longer than the port is
+// there.
 func TestAcceptEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := newNet(t, 1).host(1, nil).Listen("port", nil)
@@ -130,13 +130,13 @@ func TestAcceptEnds(t *testing.T) {
 	})
 }
 
-// never is what never is there.
+// never is a condition that is never met.
 type never struct{}
 
-func (never) ready() bool { return false }
+func (never) isReady() bool { return false }
 
-// TestGoneIsSaid: a wait that the end of a connection ends fails with it, whatever is
-// waited for.
+// TestGoneIsSaid checks that a wait that the end of a connection ends fails with the connection's
+// error, whatever it waits for.
 func TestGoneIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, out, _ := pair(t, newNet(t, 1), nil, nil)

@@ -49,10 +49,10 @@ type Histogram struct {
 
 // The states of peers.
 const (
-	StateUp          = "up"          // data can flow
-	StateUnheard     = "unheard"     // likewise, but nothing came yet
-	StateIntroducing = "introducing" // the peer has not said who it is
-	StateDown        = "down"        // given up, or closed
+	StateUp      = "up"      // data can flow
+	StateUnheard = "unheard" // likewise, but nothing came yet
+	StateAsking  = "asking"  // there is no session yet
+	StateDown    = "down"    // given up, or closed
 )
 
 // Peer is one connection of an endpoint.
@@ -69,8 +69,8 @@ type Peer struct {
 	Memory       uint64            `json:"memory_bytes,omitempty"` // of the peer; none: not known
 	FrameBytes   int               `json:"frame_bytes"`            // of a full frame
 	Life         uint32            `json:"life"`                   // begins with 1, and grows when what was posted is given up
-	OurLife      uint32            `json:"our_life,omitempty"`     // none: its kind takes no introductions
-	TheirLife    uint32            `json:"their_life,omitempty"`   // none: it has not introduced itself
+	OurEpoch     uint32            `json:"our_epoch,omitempty"`    // of the session; none: there is none
+	TheirEpoch   uint32            `json:"their_epoch,omitempty"`  // the same, of the peer
 	RTT          float64           `json:"rtt_s,omitempty"`
 	RTTMin       float64           `json:"rtt_min_s,omitempty"`
 	WindowFrames int               `json:"window_frames"`          // that may wait for acknowledgement

@@ -1,6 +1,10 @@
 package nfs3
 
-import "github.com/dgrdma/dgrdma/xdr"
+import (
+	"slices"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
 
 // Access are rights that ACCESS asks for and grants.
 type Access uint32
@@ -14,6 +18,54 @@ const (
 	AccessDelete  Access = 0x10 // delete entries
 	AccessExecute Access = 0x20 // execute a file
 )
+
+// Bits of a mode, for one class of users.
+const (
+	mayRead    = 4
+	mayWrite   = 2
+	mayExecute = 1
+)
+
+// Granted returns which rights of want the mode of an object grants. nil is user 0.
+func (c *Cred) Granted(a *Attr, want Access) Access {
+	bits := c.bits(a)
+	var granted Access
+	if bits&mayRead != 0 {
+		granted |= AccessRead
+	}
+	if a.Type == TypeDirectory {
+		if bits&mayExecute != 0 {
+			granted |= AccessLookup
+			if bits&mayWrite != 0 {
+				granted |= AccessModify | AccessExtend | AccessDelete
+			}
+		}
+		return granted & want
+	}
+	if bits&mayWrite != 0 {
+		granted |= AccessModify | AccessExtend
+	}
+	if bits&mayExecute != 0 {
+		granted |= AccessExecute
+	}
+	return granted & want
+}
+
+// bits returns those of a mode that are for c.
+func (c *Cred) bits(a *Attr) uint32 {
+	switch {
+	case c == nil || c.UID == 0:
+		if a.Type == TypeDirectory || a.Mode&0o111 != 0 {
+			return mayRead | mayWrite | mayExecute
+		}
+		return mayRead | mayWrite
+	case c.UID == a.UID:
+		return a.Mode >> 6
+	case c.GID == a.GID || slices.Contains(c.GIDs, a.GID):
+		return a.Mode >> 3
+	}
+	return a.Mode
+}
 
 // AccessArgs are the arguments of ACCESS.
 type AccessArgs struct {

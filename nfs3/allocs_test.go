@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
@@ -14,7 +15,7 @@ func TestAllocations(t *testing.T) {
 		t.Skip("the race detector takes memory, and gives back less")
 	}
 	for transport, serve := range map[string]func(testing.TB, nfs3.FS, *nfs3.ServerOptions) string{"tcp": serve, "rdma": serveRDMA} {
-		m := nfs3.NewMemory(nil)
+		m := localfs.NewMemory(nil)
 		root, _ := m.Root(t.Context())
 		f, _, err := m.Create(t.Context(), &nfs3.Cred{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}, root.Handle, "f", &nfs3.CreateHow{})
 		if err != nil {

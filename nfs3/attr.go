@@ -33,6 +33,18 @@ func (t *FileType) unmarshal(d *xdr.Decoder) {
 	}
 }
 
+// CheckRegular returns the error that an FS has for data of an object that is no regular file: ErrIsDir for a directory, and
+// ErrInval for others.
+func CheckRegular(a *Attr) error {
+	switch a.Type {
+	case TypeRegular:
+		return nil
+	case TypeDirectory:
+		return ErrIsDir
+	}
+	return ErrInval
+}
+
 // Time is a time of the protocol (nfstime3). It is comparable.
 type Time struct{ Seconds, Nanoseconds uint32 }
 

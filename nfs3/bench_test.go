@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 )
 
 // BenchmarkRead reads 4 KiB and 1 MiB at once from memory over TCP, 16 calls at a time.
 func BenchmarkRead(b *testing.B) {
-	m := nfs3.NewMemory(nil)
+	m := localfs.NewMemory(nil)
 	root, _ := m.Root(b.Context())
 	f, _, err := m.Create(b.Context(), nil, root.Handle, "f", &nfs3.CreateHow{})
 	if err != nil {

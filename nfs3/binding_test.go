@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 )
 
@@ -17,7 +18,7 @@ func overAll(t *testing.T, f func(t *testing.T, c *nfs3.Client, root nfs3.Handle
 		versions rpc.Versions
 	}{{"tcp", serve, 0}, {"rdma v1", serveRDMA, rpc.V1}, {"rdma v2", serveRDMA, rpc.V2}} {
 		t.Run(x.name, func(t *testing.T) {
-			address := x.serve(t, nfs3.NewMemory(nil), &nfs3.ServerOptions{Squash: nfs3.SquashNone})
+			address := x.serve(t, localfs.NewMemory(nil), &nfs3.ServerOptions{Squash: nfs3.SquashNone})
 			r, err := rpc.Dial(t.Context(), address, &rpc.ClientOptions{Versions: x.versions})
 			if err != nil {
 				t.Fatal(err)

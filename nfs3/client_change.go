@@ -91,7 +91,7 @@ func (c *Client) Link(ctx context.Context, cred *Cred, h, dir Handle, name strin
 
 // ReadDir is the method of FS. It asks for what the server prefers at once, and goes on until the end.
 func (c *Client) ReadDir(ctx context.Context, cred *Cred, dir Handle, from DirPosition, plus bool, each func(*DirEntry) bool) (DirEnd, error) {
-	count := min(max(c.info.DirPref, 4096), 1<<16)
+	count := min(max(c.info.DirPref, 4096), mostListed)
 	for {
 		r := new(ReadDirResult)
 		var err error
@@ -102,6 +102,9 @@ func (c *Client) ReadDir(ctx context.Context, cred *Cred, dir Handle, from DirPo
 		}
 		if err != nil {
 			return DirEnd{}, err
+		}
+		if n := len(r.Entries); n > 0 && r.Entries[n-1].Cookie == from.Cookie {
+			return DirEnd{}, fmt.Errorf("READDIR: the server goes on with what it has told before")
 		}
 		for i := range r.Entries {
 			if !each(&r.Entries[i]) {

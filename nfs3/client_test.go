@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 )
 
@@ -13,7 +14,7 @@ import (
 // GARBAGE_ARGS), and that our server answers such a name by a status.
 func TestLongNames(t *testing.T) {
 	ctx := t.Context()
-	r, err := rpc.Dial(ctx, serve(t, nfs3.NewMemory(nil), nil), nil)
+	r, err := rpc.Dial(ctx, serve(t, localfs.NewMemory(nil), nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 // Package nfs3 is NFS version 3 and MOUNT version 3 (RFC 1813), the protocol with which Linux mounts
-// files of another machine: a server, a client, and file systems to serve. Calls travel by package rpc.
+// files of another machine: a server and a client. Calls travel by package rpc.
 //
 // # A server
 //
-// A [Server] serves an [FS], a file system by handles. Two are here: [Directory], a directory of this
-// machine, which is never left, and [Memory]. A program that serves files of its own embeds [ReadOnlyFS], and has five methods.
+// A [Server] serves an [FS], a file system by handles. Package localfs has two: a directory of this machine, and files in
+// memory. A program that serves files of its own embeds [ReadOnlyFS], and has five methods.
 //
-//	d, err := nfs3.OpenDirectory("/srv/data", nil)
+//	d, err := localfs.OpenDirectory("/srv/data", nil)
 //	...
 //	s := rpc.NewServer(nil)
 //	nfs3.NewServer(d, &nfs3.ServerOptions{Export: "/data", ReadOnly: true}).Register(s)
@@ -50,11 +50,6 @@
 //	limits.go      bounds of what is decoded
 //	fs.go          FS
 //	readonly.go    ReadOnlyFS
-//	permission.go  what a user may do, by modes
-//	memory.go      Memory; memory_change.go: what changes directories, memory_data.go: data of files
-//	directory.go   Directory; directory_open.go: from a handle to an object, directory_handle.go: handles, and the search
-//	               for what they are of, directory_table.go: where objects are, directory_list.go, directory_change.go, directory_data.go, and directory_thread.go:
-//	               acting for a caller
 //	server.go      Server; server_objects.go, server_data.go, server_change.go, server_list.go: its
 //	               procedures, server_mount.go: MOUNT
 //	mounting.go    Mount, Unmount, Exports

@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 )
 
@@ -18,7 +19,7 @@ func Example() {
 		return
 	}
 	server := rpc.NewServer(nil)
-	nfs3.NewServer(nfs3.NewMemory(nil), &nfs3.ServerOptions{Export: "/data"}).Register(server)
+	nfs3.NewServer(localfs.NewMemory(nil), &nfs3.ServerOptions{Export: "/data"}).Register(server)
 	go server.ServeTCP(listener)
 	defer server.Close()
 
@@ -49,7 +50,7 @@ func Example() {
 
 // A volume is an fs.FS of the standard library.
 func ExampleVolume() {
-	files, err := nfs3.NewVolume(context.Background(), nfs3.NewMemory(nil), nil)
+	files, err := nfs3.NewVolume(context.Background(), localfs.NewMemory(nil), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -14,6 +15,10 @@ const (
 	parallel = 8
 	// readAhead is how much one call reads for a Read that wants less: arbitrary.
 	readAhead = 64 << 10
+	// maxReadFile is how long a file is at most that is read at once, into memory.
+	maxReadFile = 1<<31 - 1
+	// maxClaim is how much memory is taken for what a server says that a file has, before any of it came. It is arbitrary.
+	maxClaim = 16 << 20
 	// maxUncommitted bounds the data that a File keeps because the server may still lose it: arbitrary.
 	maxUncommitted = 16 << 20
 )
@@ -105,7 +110,7 @@ var errShort = errors.New("the file is shorter")
 
 // readAt fills p, as far as the file goes.
 func (f *File) readAt(p []byte, offset int64) (int, error) {
-	if err := regular(&f.object.Attr); err != nil {
+	if err := CheckRegular(&f.object.Attr); err != nil {
 		return 0, err
 	}
 	if offset < 0 {
@@ -226,21 +231,25 @@ func (f *File) WriteTo(w io.Writer) (sum int64, err error) {
 
 // readAll returns all of the file, of which the size is known by its attributes, and may be another one by now.
 func (f *File) readAll() ([]byte, error) {
-	if f.object.Attr.Size > math.MaxInt32 {
+	if f.object.Attr.Size > maxReadFile {
 		return nil, f.failed("read", ErrFBig)
 	}
-	b := make([]byte, f.object.Attr.Size)
-	n, err := f.ReadAt(b, 0)
-	b = b[:n]
-	for err == nil { // it may have grown
-		more := make([]byte, 4096)
-		n, err = f.ReadAt(more, int64(len(b)))
-		b = append(b, more[:n]...)
+	size := int(f.object.Attr.Size)
+	var b []byte
+	for {
+		// As much as came is taken again for the rest. Behind the size it may have grown.
+		b = slices.Grow(b, max(min(size-len(b), max(len(b), maxClaim)), 4096))
+		n, err := f.ReadAt(b[len(b):cap(b)], int64(len(b)))
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return b, err
+		case len(b) > maxReadFile:
+			return nil, f.failed("read", ErrFBig)
+		}
 	}
-	if err == io.EOF {
-		err = nil
-	}
-	return b, err
 }
 
 // Seek sets where Read and Write go on.

@@ -13,20 +13,22 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
+	"github.com/dgrdma/dgrdma/nfs3/nfs3test"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestFileReadFromAgain checks that what ReadFrom writes is there whatever the server loses before it is committed.
 func TestFileReadFromAgain(t *testing.T) {
 	for seed := range uint64(10) {
-		u := memoryUser(t, nil)
-		f := &forgetful{FS: u.fs, dice: rand.New(rand.NewPCG(seed, 2))}
-		u.fs = f
-		v := u.volume()
+		u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+		f := &forgetful{FS: u.FS, dice: rand.New(rand.NewPCG(seed, 2))}
+		u.FS = f
+		v := volume(u)
 		file, err := v.CreateNew("f", 0o640)
-		u.must(err)
+		u.Must(err)
 		_, err = file.Seek(5, io.SeekStart)
-		u.must(err)
+		u.Must(err)
 		data := fixture.RandomBytes(seed, 20<<20+int(seed)*4711)
 		if n, err := io.Copy(file, bytes.NewReader(data)); n != int64(len(data)) || err != nil {
 			t.Fatalf("seed %d: %d, %v", seed, n, err)
@@ -34,7 +36,7 @@ func TestFileReadFromAgain(t *testing.T) {
 		if n, err := file.Write([]byte("end")); n != 3 || err != nil {
 			t.Fatalf("seed %d: %d, %v", seed, n, err)
 		}
-		u.must(file.Close())
+		u.Must(file.Close())
 		got, err := v.ReadFile("f")
 		if want := append(append(make([]byte, 5), data...), "end"...); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("seed %d, after %d crashes: %d octets of %d, %v", seed, f.crashes, len(got), len(want), err)
@@ -76,17 +78,17 @@ func (b *bounded) Write(ctx context.Context, c *nfs3.Cred, h nfs3.Handle, data [
 
 // TestFileCopiesFail checks that WriteTo and ReadFrom say how much was moved, without a gap, when a part fails, and go on from there.
 func TestFileCopiesFail(t *testing.T) {
-	u := memoryUser(t, nil)
-	b := &bounded{FS: u.fs, end: 1 << 40}
-	u.fs = b
-	v := u.volume()
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	b := &bounded{FS: u.FS, end: 1 << 40}
+	u.FS = b
+	v := volume(u)
 	data := fixture.RandomBytes(3, 12<<20+5)
-	u.must(v.WriteFile("f", data, 0o600))
+	u.Must(v.WriteFile("f", data, 0o600))
 	const whole = 5 << 20
 	b.end = whole + 4711
 
 	f, err := v.OpenFile("f")
-	u.must(err)
+	u.Must(err)
 	var got bytes.Buffer
 	if n, err := io.Copy(&got, f); n != whole || !errors.Is(err, nfs3.ErrIO) || !bytes.Equal(got.Bytes(), data[:whole]) {
 		t.Errorf("%d, %v", n, err)
@@ -102,16 +104,16 @@ func TestFileCopiesFail(t *testing.T) {
 		t.Errorf("at the end: %d, %v", n, err)
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	u.must(err)
+	u.Must(err)
 	_, err = f.Seek(0, io.SeekStart)
-	u.must(err)
+	u.Must(err)
 	if n, err := f.WriteTo(failing{}); n != 0 || err != errFailing {
 		t.Errorf("to a writer that fails: %d, %v", n, err)
 	}
 
 	b.end = whole + 4711
 	f, err = v.CreateNew("g", 0o600)
-	u.must(err)
+	u.Must(err)
 	if n, err := io.Copy(f, bytes.NewReader(data)); n != whole || !errors.Is(err, nfs3.ErrNoSpc) {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -120,11 +122,11 @@ func TestFileCopiesFail(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	u.must(err)
+	u.Must(err)
 	if n, err := io.Copy(f, io.MultiReader(bytes.NewReader(data[:3<<20+1]), iotest.ErrReader(errFailing))); n != 3<<20+1 || err != errFailing {
 		t.Errorf("from a reader that fails: %d, %v", n, err)
 	}
-	u.must(f.Close())
+	u.Must(f.Close())
 	if got, err := v.ReadFile("g"); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%d octets, %v", len(got), err)
 	}
@@ -145,14 +147,14 @@ func (failing) Write([]byte) (int, error) { return 0, errFailing }
 
 // TestFileReadsAhead checks that WriteTo and ReadFrom have several calls under way, and that short files are read with one or two.
 func TestFileReadsAhead(t *testing.T) {
-	u := memoryUser(t, nil)
-	b := &bounded{FS: u.fs, end: 1 << 40}
-	u.fs = b
-	v := u.volume()
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	b := &bounded{FS: u.FS, end: 1 << 40}
+	u.FS = b
+	v := volume(u)
 	for _, size := range []int{0, 5, 1<<20 - 1, 1 << 20, 24 << 20} {
 		data := fixture.RandomBytes(uint64(size), size)
 		f, err := v.Create("f")
-		u.must(err)
+		u.Must(err)
 		b.most.Store(0)
 		if n, err := io.Copy(f, bytes.NewReader(data)); n != int64(size) || err != nil {
 			t.Errorf("%d, %v", n, err)
@@ -160,9 +162,9 @@ func TestFileReadsAhead(t *testing.T) {
 		if n := b.most.Load(); n > 8 || size <= 1<<20 && n > 1 {
 			t.Errorf("%d octets: %d WRITE at once", size, n)
 		}
-		u.must(f.Close())
+		u.Must(f.Close())
 		f, err = v.OpenFile("f")
-		u.must(err)
+		u.Must(err)
 		b.most.Store(0)
 		b.reads.Store(0)
 		var got bytes.Buffer
@@ -180,27 +182,27 @@ func TestFileReadsAhead(t *testing.T) {
 
 // TestVolumeNewFiles checks files that are made only if the name is free, and second names of a file.
 func TestVolumeNewFiles(t *testing.T) {
-	onEach(t, func(t *testing.T, u *user) {
-		v := u.volume()
+	onEach(t, func(t *testing.T, u *nfs3test.User) {
+		v := volume(u)
 		f, err := v.CreateNew("new", 0o640)
-		u.must(err)
+		u.Must(err)
 		_, err = f.Write([]byte("new"))
-		u.must(err)
-		u.must(f.Close())
+		u.Must(err)
+		u.Must(f.Close())
 		if info, err := v.Stat("new"); err != nil || info.Mode() != 0o640 {
 			t.Errorf("%v, %v", info, err)
 		}
 		if _, err := v.CreateNew("new", 0o600); !errors.Is(err, fs.ErrExist) {
 			t.Error(err)
 		}
-		u.must(v.Link("new", "second"))
+		u.Must(v.Link("new", "second"))
 		if err := v.Link("new", "second"); !errors.Is(err, fs.ErrExist) {
 			t.Error(err)
 		}
 		if err := v.Link("none", "third"); !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
-		u.must(v.Remove("new"))
+		u.Must(v.Remove("new"))
 		if b, err := v.ReadFile("second"); string(b) != "new" || err != nil {
 			t.Errorf("%q, %v", b, err)
 		}
@@ -210,11 +212,11 @@ func TestVolumeNewFiles(t *testing.T) {
 // TestFileCommitsNoMoreAfterAFailure checks that ReadFrom ends when one COMMIT has failed: its other parts do not wait for a server that
 // does not answer, one after the other. A later write tries again.
 func TestFileCommitsNoMoreAfterAFailure(t *testing.T) {
-	u := memoryUser(t, nil)
-	failing := &failingCommit{FS: u.fs}
-	u.fs = failing
-	file, err := u.volume().CreateNew("f", 0o640)
-	u.must(err)
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	failing := &failingCommit{FS: u.FS}
+	u.FS = failing
+	file, err := volume(u).CreateNew("f", 0o640)
+	u.Must(err)
 	for i := range int32(2) {
 		if _, err := file.ReadFrom(bytes.NewReader(make([]byte, 40<<20))); !errors.Is(err, nfs3.ErrIO) || failing.commits.Load() != i+1 {
 			t.Errorf("%v after %d COMMITs", err, failing.commits.Load())
@@ -253,11 +255,11 @@ func (f *failingWrite) Write(context.Context, *nfs3.Cred, nfs3.Handle, []byte, u
 // TestFileBeginsNoPartAfterAFailure checks that ReadFrom begins no part after one that has failed: it would wait for a server that does not
 // answer as long as those before.
 func TestFileBeginsNoPartAfterAFailure(t *testing.T) {
-	u := memoryUser(t, nil)
-	failing := &failingWrite{FS: u.fs}
-	u.fs = failing
-	file, err := u.volume().CreateNew("f", 0o640)
-	u.must(err)
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	failing := &failingWrite{FS: u.FS}
+	u.FS = failing
+	file, err := volume(u).CreateNew("f", 0o640)
+	u.Must(err)
 	const parts = 8 // that are under way at once
 	if n, err := file.ReadFrom(bytes.NewReader(make([]byte, 40<<20))); n != 0 || !errors.Is(err, nfs3.ErrIO) || failing.writes.Load() > parts {
 		t.Errorf("%d octets, %v after %d WRITEs", n, err, failing.writes.Load())
@@ -267,14 +269,14 @@ func TestFileBeginsNoPartAfterAFailure(t *testing.T) {
 // TestSmallReads checks that Reads of a few octets are few calls; that a File sees what it writes itself, whatever it has read ahead; and that Seek, and the end of
 // the file, ask the server again.
 func TestSmallReads(t *testing.T) {
-	u := memoryUser(t, nil)
-	b := &bounded{FS: u.fs, end: 1 << 40}
-	u.fs = b
-	v := u.volume()
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	b := &bounded{FS: u.FS, end: 1 << 40}
+	u.FS = b
+	v := volume(u)
 	data := fixture.RandomBytes(1, 300000)
-	u.must(v.WriteFile("f", data, 0o644))
+	u.Must(v.WriteFile("f", data, 0o644))
 	f, err := v.OpenFile("f")
-	u.must(err)
+	u.Must(err)
 	got, err := io.ReadAll(iotest.OneByteReader(f))
 	if err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("%d octets, %v", len(got), err)
@@ -290,41 +292,41 @@ func TestSmallReads(t *testing.T) {
 		}
 	}
 	other, err := v.OpenFile("f")
-	u.must(err)
+	u.Must(err)
 	_, err = other.WriteAt([]byte("grown"), 300000)
-	u.must(err)
+	u.Must(err)
 	read("after the end", "gro")
 	_, err = f.Seek(0, io.SeekStart)
-	u.must(err)
+	u.Must(err)
 	read("the beginning", string(data[:3]))
 	_, err = f.WriteAt([]byte("WriteAt"), 3)
-	u.must(err)
+	u.Must(err)
 	read("after WriteAt", "Wri")
 	_, err = f.Write([]byte("Wri"))
-	u.must(err)
+	u.Must(err)
 	read("after Write", "t"+string(data[10:12])) // the last octet of "WriteAt"
 	_, err = f.Seek(0, io.SeekStart)
-	u.must(err)
+	u.Must(err)
 	_, err = other.WriteAt([]byte("others"), 3)
-	u.must(err)
+	u.Must(err)
 	read("after Seek", string(data[:3]))
 	read("what others wrote before the Read", "oth")
-	u.must(f.Truncate(7))
+	u.Must(f.Truncate(7))
 	if n, err := io.ReadFull(f, small); n != 1 || err != io.ErrUnexpectedEOF || small[0] != 'e' {
 		t.Errorf("after Truncate: %d, %q, %v", n, small, err)
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	u.must(err)
+	u.Must(err)
 	read("once more", string(data[:3]))
 	_, err = f.ReadFrom(bytes.NewReader([]byte("12")))
-	u.must(err)
+	u.Must(err)
 	_, err = io.ReadFull(f, small[:2])
-	if u.must(err); string(small[:2]) != "he" {
+	if u.Must(err); string(small[:2]) != "he" {
 		t.Errorf("after ReadFrom: %q", small[:2])
 	}
 	var rest bytes.Buffer
 	_, err = f.Seek(0, io.SeekStart)
-	u.must(err)
+	u.Must(err)
 	read("before WriteTo", string(data[:3]))
 	if _, err := io.Copy(&rest, f); err != nil || rest.String() != "12he" {
 		t.Errorf("WriteTo: %q, %v", rest.String(), err)
@@ -332,7 +334,7 @@ func TestSmallReads(t *testing.T) {
 	if n, err := f.Read(small); n != 0 || err != io.EOF {
 		t.Errorf("after WriteTo: %d, %v", n, err)
 	}
-	u.must(f.Close())
+	u.Must(f.Close())
 	if _, err := f.Read(small); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}

@@ -113,7 +113,7 @@ func (f *File) usable(failures int) error {
 	case f.failures != failures:
 		return f.failure
 	}
-	return regular(&f.object.Attr)
+	return CheckRegular(&f.object.Attr)
 }
 
 // writePart writes p, which is at most maxUncommitted long. own says that it is the File's from then on.

@@ -9,15 +9,15 @@ type Cred struct {
 	GIDs     []uint32
 }
 
-// FS is a file system by handles: what a [Server] serves. [Memory] and [Directory] are, and so is a
-// [Client], which may be any server's. One of the program embeds [ReadOnlyFS], and has few methods of its own.
+// FS is a file system by handles: what a [Server] serves. Package localfs has two, and a
+// [Client] is one, which may be any server's. One of the program embeds [ReadOnlyFS], and has few methods of its own.
 //
 // A method that panics ends the program, as a handler of package rpc does (rpc.Handler): the server does not recover. A method
 // that calls code which may panic recovers itself, and returns an error.
 //
 // All methods may be called by many goroutines. Their errors should be a [Status], or have one in
 // their chain, or be errors of package os; others are told to clients as ErrIO. An FS checks names
-// ([CheckName]) and permissions (the Cred; nil is user 0), and keeps what it is given no longer than
+// ([CheckName]), types ([CheckRegular]) and permissions (the Cred; nil is user 0), and keeps what it is given no longer than
 // the call.
 //
 // A WCC may be empty. The server then fills its After.

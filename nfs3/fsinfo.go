@@ -74,16 +74,14 @@ type FSInfo struct {
 
 // complete gives the sizes that are 0 their defaults, and bounds them by MaxData.
 func (i *FSInfo) complete() {
-	usual := usualInfo(1<<63 - 1)
-	if i.TimeDelta == (Time{}) {
-		i.TimeDelta = usual.TimeDelta
-	}
-	i.MaxFileSize = cmp.Or(i.MaxFileSize, usual.MaxFileSize)
+	usual := FSInfo{ReadMax: MaxData, ReadPref: MaxData, ReadMult: 4096, WriteMax: MaxData, WritePref: MaxData, WriteMult: 4096, DirPref: mostListed}
+	i.TimeDelta = cmp.Or(i.TimeDelta, Time{0, 1})
+	i.MaxFileSize = cmp.Or(i.MaxFileSize, 1<<63-1)
 	defaults := usual.words()
 	for n, size := range i.words() {
 		*size = min(cmp.Or(*size, *defaults[n]), MaxData)
 	}
-	i.ReadPref, i.WritePref = min(i.ReadPref, i.ReadMax), min(i.WritePref, i.WriteMax)
+	i.ReadPref, i.WritePref, i.DirPref = min(i.ReadPref, i.ReadMax), min(i.WritePref, i.WriteMax), min(i.DirPref, mostListed)
 }
 
 // FSInfoResult is the result of FSINFO.

@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/nfs3test"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestModel has random writes, reads and sizes of a file, and compares it with a model: after each
 // step what is read is what the model has.
 func TestModel(t *testing.T) {
-	onEach(t, func(t *testing.T, u *user) {
+	onEach(t, func(t *testing.T, u *nfs3test.User) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 1))
-		f := u.create(u.root, "f", 0o644)
+		f := u.Create(u.Root, "f", 0o644)
 		var model []byte
 		const most = 300_000
 		place := func() int { // often at the edges of pages
@@ -39,23 +40,23 @@ func TestModel(t *testing.T) {
 				if len(data) == 0 {
 					break
 				}
-				u.write(f.Handle, uint64(at), string(data))
+				u.Write(f.Handle, uint64(at), string(data))
 				grow(at + len(data))
 				copy(model[at:], data)
 			case 2:
-				u.must(u.set(f.Handle, nfs3.SetAttr{Size: ptr(uint64(at))}))
+				u.Must(u.SetAttr(f.Handle, nfs3.SetAttr{Size: new(uint64(at))}))
 				grow(at)
 				model = model[:at:at]
 			}
 			from := place()
 			got := make([]byte, r.IntN(100_000))
-			n, eof, err := u.fs.Read(u.ctx, u.cred, f.Handle, got, uint64(from))
-			u.must(err)
+			n, eof, err := u.FS.Read(u.Ctx, u.Cred, f.Handle, got, uint64(from))
+			u.Must(err)
 			want := model[min(from, len(model)):min(from+len(got), len(model))]
 			if !bytes.Equal(got[:n], want) || eof != (from+len(got) >= len(model)) {
 				t.Fatalf("seed %d, step %d: %d octets at %d of %d are %d, end %v", seed, step, len(got), from, len(model), n, eof)
 			}
-			if a := u.attr(f.Handle); a.Size != uint64(len(model)) {
+			if a := u.GetAttr(f.Handle); a.Size != uint64(len(model)) {
 				t.Fatalf("seed %d, step %d: size %d, want %d", seed, step, a.Size, len(model))
 			}
 		}

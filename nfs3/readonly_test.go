@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
+	"github.com/dgrdma/dgrdma/nfs3/nfs3test"
 	"github.com/dgrdma/dgrdma/rpc"
 )
 
@@ -124,37 +126,36 @@ func TestReadOnlyFS(t *testing.T) {
 		if b, err := v.ReadFile("one"); err != nil || string(b) != "a note" {
 			t.Errorf("%s: %q, %v", c.name, b, err)
 		}
-		root, _ := c.fs.Root(t.Context())
-		u := &user{t, t.Context(), c.fs, &nfs3.Cred{UID: 1000}, root.Handle}
+		u := nfs3test.NewUser(t, c.fs, &nfs3.Cred{UID: 1000})
 		h, set := nfs3.Handle("one"), &nfs3.SetAttr{}
-		_, err = u.fs.SetAttr(u.ctx, u.cred, h, set, nil)
-		u.want("SETATTR", err, nfs3.ErrROFS)
-		_, _, err = u.fs.Write(u.ctx, u.cred, h, []byte("x"), 0, nfs3.Unstable)
-		u.want("WRITE", err, nfs3.ErrROFS)
-		_, _, err = u.fs.Create(u.ctx, u.cred, u.root, "new", &nfs3.CreateHow{})
-		u.want("CREATE", err, nfs3.ErrROFS)
-		_, _, err = u.fs.Mkdir(u.ctx, u.cred, u.root, "new", set)
-		u.want("MKDIR", err, nfs3.ErrROFS)
-		_, _, err = u.fs.Symlink(u.ctx, u.cred, u.root, "new", "one", set)
-		u.want("SYMLINK", err, nfs3.ErrROFS)
-		_, _, err = u.fs.Mknod(u.ctx, u.cred, u.root, "new", &nfs3.NodeSpec{Type: nfs3.TypeFIFO})
-		u.want("MKNOD", err, nfs3.ErrROFS)
-		_, err = u.fs.Remove(u.ctx, u.cred, u.root, "one")
-		u.want("REMOVE", err, nfs3.ErrROFS)
-		_, err = u.fs.Rmdir(u.ctx, u.cred, u.root, "one")
-		u.want("RMDIR", err, nfs3.ErrROFS)
-		_, _, err = u.fs.Rename(u.ctx, u.cred, u.root, "one", u.root, "two")
-		u.want("RENAME", err, nfs3.ErrROFS)
-		_, _, err = u.fs.Link(u.ctx, u.cred, h, u.root, "two")
-		u.want("LINK", err, nfs3.ErrROFS)
-		_, err = u.fs.ReadLink(u.ctx, u.cred, h)
-		u.want("READLINK", err, nfs3.ErrInval)
-		_, _, err = u.fs.Commit(u.ctx, u.cred, h, 0, 0)
-		u.want("COMMIT", err, nfs3.OK)
-		_, err = u.fs.FSStat(u.ctx, u.cred, u.root)
-		u.want("FSSTAT", err, nfs3.OK)
+		_, err = u.FS.SetAttr(u.Ctx, u.Cred, h, set, nil)
+		u.Want("SETATTR", err, nfs3.ErrROFS)
+		_, _, err = u.FS.Write(u.Ctx, u.Cred, h, []byte("x"), 0, nfs3.Unstable)
+		u.Want("WRITE", err, nfs3.ErrROFS)
+		_, _, err = u.FS.Create(u.Ctx, u.Cred, u.Root, "new", &nfs3.CreateHow{})
+		u.Want("CREATE", err, nfs3.ErrROFS)
+		_, _, err = u.FS.Mkdir(u.Ctx, u.Cred, u.Root, "new", set)
+		u.Want("MKDIR", err, nfs3.ErrROFS)
+		_, _, err = u.FS.Symlink(u.Ctx, u.Cred, u.Root, "new", "one", set)
+		u.Want("SYMLINK", err, nfs3.ErrROFS)
+		_, _, err = u.FS.Mknod(u.Ctx, u.Cred, u.Root, "new", &nfs3.NodeSpec{Type: nfs3.TypeFIFO})
+		u.Want("MKNOD", err, nfs3.ErrROFS)
+		_, err = u.FS.Remove(u.Ctx, u.Cred, u.Root, "one")
+		u.Want("REMOVE", err, nfs3.ErrROFS)
+		_, err = u.FS.Rmdir(u.Ctx, u.Cred, u.Root, "one")
+		u.Want("RMDIR", err, nfs3.ErrROFS)
+		_, _, err = u.FS.Rename(u.Ctx, u.Cred, u.Root, "one", u.Root, "two")
+		u.Want("RENAME", err, nfs3.ErrROFS)
+		_, _, err = u.FS.Link(u.Ctx, u.Cred, h, u.Root, "two")
+		u.Want("LINK", err, nfs3.ErrROFS)
+		_, err = u.FS.ReadLink(u.Ctx, u.Cred, h)
+		u.Want("READLINK", err, nfs3.ErrInval)
+		_, _, err = u.FS.Commit(u.Ctx, u.Cred, h, 0, 0)
+		u.Want("COMMIT", err, nfs3.OK)
+		_, err = u.FS.FSStat(u.Ctx, u.Cred, u.Root)
+		u.Want("FSSTAT", err, nfs3.OK)
 		all := nfs3.AccessRead | nfs3.AccessLookup | nfs3.AccessModify | nfs3.AccessExtend | nfs3.AccessDelete | nfs3.AccessExecute
-		if a, err := u.fs.Access(u.ctx, u.cred, h, all); err != nil || a != nfs3.AccessRead|nfs3.AccessLookup|nfs3.AccessExecute {
+		if a, err := u.FS.Access(u.Ctx, u.Cred, h, all); err != nil || a != nfs3.AccessRead|nfs3.AccessLookup|nfs3.AccessExecute {
 			t.Errorf("%s: ACCESS grants %#x, %v", c.name, a, err)
 		}
 		if c.name == "itself" {
@@ -164,10 +165,10 @@ func TestReadOnlyFS(t *testing.T) {
 			ReadMax: nfs3.MaxData, ReadPref: nfs3.MaxData, ReadMult: 4096, WriteMax: nfs3.MaxData, WritePref: nfs3.MaxData, WriteMult: 4096,
 			DirPref: 1 << 16, MaxFileSize: 1<<63 - 1, TimeDelta: nfs3.Time{Nanoseconds: 1}, Properties: nfs3.Homogeneous,
 		}
-		if info, err := u.fs.FSInfo(u.ctx, u.cred, u.root); err != nil || info != want {
+		if info, err := u.FS.FSInfo(u.Ctx, u.Cred, u.Root); err != nil || info != want {
 			t.Errorf("%s: FSINFO %+v, %v", c.name, info, err)
 		}
-		if conf, err := u.fs.PathConf(u.ctx, u.cred, u.root); err != nil || conf.NameMax != nfs3.MaxName || conf.LinkMax == 0 {
+		if conf, err := u.FS.PathConf(u.Ctx, u.Cred, u.Root); err != nil || conf.NameMax != nfs3.MaxName || conf.LinkMax == 0 {
 			t.Errorf("%s: PATHCONF %+v, %v", c.name, conf, err)
 		}
 	}
@@ -185,12 +186,12 @@ func (s *sized) FSInfo(context.Context, *nfs3.Cred, nfs3.Handle) (nfs3.FSInfo, e
 
 // TestSizesOfFSInfo checks that a server keeps to the sizes that a file system has, up to MaxData, and that what is best is no more than what there may be.
 func TestSizesOfFSInfo(t *testing.T) {
-	fs := &sized{nfs3.NewMemory(nil), nfs3.FSInfo{ReadMax: 8192, WriteMax: 1 << 30, WriteMult: 512, DirPref: 1 << 30, MaxFileSize: 5, TimeDelta: nfs3.Time{Seconds: 1}}}
+	fs := &sized{localfs.NewMemory(nil), nfs3.FSInfo{ReadMax: 8192, WriteMax: 1 << 30, WriteMult: 512, DirPref: 1 << 30, MaxFileSize: 5, TimeDelta: nfs3.Time{Seconds: 1}}}
 	c := dial(t, serve(t, fs, nil), "/")
 	root, _ := c.Root(t.Context())
 	want := nfs3.FSInfo{
 		ReadMax: 8192, ReadPref: 8192, ReadMult: 4096, WriteMax: nfs3.MaxData, WritePref: nfs3.MaxData, WriteMult: 512,
-		DirPref: nfs3.MaxData, MaxFileSize: 5, TimeDelta: nfs3.Time{Seconds: 1},
+		DirPref: 1 << 16, MaxFileSize: 5, TimeDelta: nfs3.Time{Seconds: 1},
 	}
 	if info, err := c.FSInfo(t.Context(), nil, root.Handle); err != nil || info != want {
 		t.Errorf("%+v, %v", info, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 )
 
 // TestDone checks what ServerOptions.Done hears of each call: for whom it was done, of what, with which status, and how much was moved; and
@@ -16,7 +17,7 @@ func TestDone(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
 	names := map[nfs3.Handle]string{"": ""}
-	address := serve(t, nfs3.NewMemory(nil), &nfs3.ServerOptions{Done: func(s *nfs3.Served) {
+	address := serve(t, localfs.NewMemory(nil), &nfs3.ServerOptions{Done: func(s *nfs3.Served) {
 		mu.Lock()
 		defer mu.Unlock()
 		uid := "-"

@@ -14,7 +14,7 @@ type Squash int
 
 // Which callers.
 const (
-	SquashRoot Squash = iota // user 0, and callers without AUTH_SYS
+	SquashRoot Squash = iota // user 0, and callers without AUTH_SYS; of other users, group 0 is that of Anonymous
 	SquashNone               // only callers without AUTH_SYS
 	SquashAll                // all
 )
@@ -170,7 +170,22 @@ func (s *Server) cred(a rpc.Auth) (*Cred, error) {
 		gids [16]uint32 // as many as AUTH_SYS has
 	}{Cred: Cred{UID: sys.UID, GID: sys.GID}}
 	c.GIDs = append(c.gids[:0], sys.GIDs...)
+	if s.o.Squash == SquashRoot {
+		c.leaveGroup0(s.o.Anonymous.GID)
+	}
 	return &c.Cred, nil
+}
+
+// leaveGroup0 has c be of another group where it is of group 0, which has rights of its own at many files.
+func (c *Cred) leaveGroup0(gid uint32) {
+	if c.GID == 0 {
+		c.GID = gid
+	}
+	for i := range c.GIDs {
+		if c.GIDs[i] == 0 {
+			c.GIDs[i] = gid
+		}
+	}
 }
 
 // decode decodes the arguments.

@@ -6,6 +6,10 @@ import "github.com/dgrdma/dgrdma/xdr"
 // verifier, the end of the list, and eof.
 const dirOverhead = 8 + 4 + 4
 
+// mostListed is the longest resok of READDIR and READDIRPLUS, whatever the caller allows: until it is encoded, an entry takes up to ten times the memory that it has there.
+// It is arbitrary: what Linux's client asks for at first.
+const mostListed = 1 << 16
+
 // info returns the octets of an entry that dircount of READDIRPLUS counts: file id, name and cookie.
 func (d *DirEntry) info() int { return 8 + 4 + xdr.Padded(len(d.Name)) + 8 }
 
@@ -40,11 +44,11 @@ func (o *operation) readDirPlus() error {
 	return o.reply((*ReadDirPlusResult)(o.list(a.Dir, DirPosition{a.Cookie, a.Verifier}, true, a.DirCount, a.MaxCount)))
 }
 
-// list returns as many entries as fit: their resok takes at most count octets, and what dircount counts
+// list returns as many entries as fit: their resok takes at most count octets, or mostListed, and what dircount counts
 // at most that, but for the first entry. If not even that fits, the client is told so.
 func (o *operation) list(dir Handle, from DirPosition, plus bool, dirCount, count uint32) *ReadDirResult {
 	r := &ReadDirResult{Attr: o.post(dir)}
-	room, info := int(min(count, MaxData))-4-dirOverhead, int(min(dirCount, MaxData))
+	room, info := int(min(count, mostListed))-4-dirOverhead, int(min(dirCount, MaxData))
 	if r.Attr.Present {
 		room -= attrSize
 	}

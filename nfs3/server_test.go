@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
+	"github.com/dgrdma/dgrdma/nfs3/nfs3test"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/xdr"
 )
@@ -52,7 +55,7 @@ var asRoot = (&rpc.Sys{Machine: "test"}).Auth()
 // TestLinuxMounts checks the calls with which Linux's client mounts, in its order: each is answered with
 // what it needs (LX-29).
 func TestLinuxMounts(t *testing.T) {
-	c := callerOf(t, serve(t, nfs3.NewMemory(nil), &nfs3.ServerOptions{Export: "/export"}), asRoot)
+	c := callerOf(t, serve(t, localfs.NewMemory(nil), &nfs3.ServerOptions{Export: "/export"}), asRoot)
 	mounted := c.mnt("/export")
 	if mounted.Status != nfs3.OK || !slices.Contains(mounted.Flavors, 1) {
 		t.Fatalf("%+v", mounted)
@@ -90,10 +93,10 @@ func TestLinuxMounts(t *testing.T) {
 
 // TestMountPaths checks which paths can be mounted, and what MOUNT tells.
 func TestMountPaths(t *testing.T) {
-	u := memoryUser(t, nil)
-	d := u.mkdir(u.root, "dir", 0o700)
-	u.create(u.root, "file", 0o600)
-	address := serve(t, u.fs, &nfs3.ServerOptions{Export: "/srv/data/"})
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	d := u.Mkdir(u.Root, "dir", 0o700)
+	u.Create(u.Root, "file", 0o600)
+	address := serve(t, u.FS, &nfs3.ServerOptions{Export: "/srv/data/"})
 	c := callerOf(t, address, rpc.None)
 	for path, want := range map[string]nfs3.Status{
 		"/srv/data": nfs3.OK, "/srv/data/": nfs3.OK, "srv/data": nfs3.OK, "/srv/data/dir": nfs3.OK, "/srv/data/dir/..": nfs3.OK,
@@ -101,7 +104,7 @@ func TestMountPaths(t *testing.T) {
 		"/srv/data/../../etc": nfs3.ErrNoEnt, "/srv/data/a\x00": nfs3.ErrInval, "/srv/data/" + strings.Repeat("n", 256): nfs3.ErrNameTooLong,
 	} {
 		r := c.mnt(path)
-		root := u.root
+		root := u.Root
 		if path == "/srv/data/dir" {
 			root = d.Handle
 		}
@@ -128,11 +131,11 @@ func TestMountPaths(t *testing.T) {
 // allows, nor what dircount counts, that it has all entries that fit, and that it is an error if not
 // even one does.
 func TestReadDirSizes(t *testing.T) {
-	u := memoryUser(t, nil)
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
 	for i := range 60 {
-		u.create(u.root, fmt.Sprintf("%d%s", i, strings.Repeat("x", i)), 0o600)
+		u.Create(u.Root, fmt.Sprintf("%d%s", i, strings.Repeat("x", i)), 0o600)
 	}
-	c := callerOf(t, serve(t, u.fs, nil), asRoot)
+	c := callerOf(t, serve(t, u.FS, nil), asRoot)
 	size := func(m xdr.Marshaler) int {
 		var e xdr.Encoder
 		m.MarshalXDR(&e)
@@ -141,7 +144,7 @@ func TestReadDirSizes(t *testing.T) {
 	before := 0
 	for count := uint32(0); count < 6000; count += 4 {
 		var r nfs3.ReadDirResult
-		c.call(nfs3.ProcReadDir, &nfs3.ReadDirArgs{Dir: u.root, Count: count}, &r)
+		c.call(nfs3.ProcReadDir, &nfs3.ReadDirArgs{Dir: u.Root, Count: count}, &r)
 		if r.Status == nfs3.ErrTooSmall {
 			if count > 200 || len(r.Entries) > 0 {
 				t.Errorf("count %d: %v", count, r.Status)
@@ -154,7 +157,7 @@ func TestReadDirSizes(t *testing.T) {
 	before = 0
 	for count := uint32(0); count < 16000; count += 16 {
 		var r nfs3.ReadDirPlusResult
-		c.call(nfs3.ProcReadDirPlus, &nfs3.ReadDirPlusArgs{Dir: u.root, DirCount: count, MaxCount: count}, &r)
+		c.call(nfs3.ProcReadDirPlus, &nfs3.ReadDirPlusArgs{Dir: u.Root, DirCount: count, MaxCount: count}, &r)
 		if r.Status == nfs3.ErrTooSmall {
 			if count > 300 || len(r.Entries) > 0 {
 				t.Errorf("maxcount %d: %v", count, r.Status)
@@ -166,7 +169,7 @@ func TestReadDirSizes(t *testing.T) {
 	}
 	for dirCount := uint32(0); dirCount < 2000; dirCount += 20 {
 		var r nfs3.ReadDirPlusResult
-		c.call(nfs3.ProcReadDirPlus, &nfs3.ReadDirPlusArgs{Dir: u.root, DirCount: dirCount, MaxCount: 1 << 20}, &r)
+		c.call(nfs3.ProcReadDirPlus, &nfs3.ReadDirPlusArgs{Dir: u.Root, DirCount: dirCount, MaxCount: 1 << 20}, &r)
 		n := 0
 		for _, e := range r.Entries {
 			n += 20 + xdr.Padded(len(e.Name))
@@ -176,7 +179,7 @@ func TestReadDirSizes(t *testing.T) {
 		}
 	}
 	var r nfs3.ReadDirResult
-	c.call(nfs3.ProcReadDir, &nfs3.ReadDirArgs{Dir: u.root, Cookie: 5, Verifier: 1, Count: 4096}, &r)
+	c.call(nfs3.ProcReadDir, &nfs3.ReadDirArgs{Dir: u.Root, Cookie: 5, Verifier: 1, Count: 4096}, &r)
 	if r.Status != nfs3.ErrBadCookie {
 		t.Errorf("a cookie of another verifier: %v", r.Status)
 	}
@@ -184,28 +187,28 @@ func TestReadDirSizes(t *testing.T) {
 
 // TestReadOnly checks that nothing can be changed, and that ACCESS says so.
 func TestReadOnly(t *testing.T) {
-	u := memoryUser(t, nil)
-	f := u.create(u.root, "f", 0o666)
-	fs := dial(t, serve(t, u.fs, &nfs3.ServerOptions{ReadOnly: true, Squash: nfs3.SquashNone}), "/")
-	r := &user{t, t.Context(), fs, nil, u.root}
-	errs := map[string]error{"set": r.set(f.Handle, mode(0)), "create again": nil}
-	_, _, errs["write"] = fs.Write(r.ctx, nil, f.Handle, []byte("x"), 0, nfs3.Unstable)
-	_, _, errs["create"] = fs.Create(r.ctx, nil, r.root, "x", &nfs3.CreateHow{})
-	_, _, errs["create again"] = fs.Create(r.ctx, nil, r.root, "f", &nfs3.CreateHow{})
-	_, _, errs["mkdir"] = fs.Mkdir(r.ctx, nil, r.root, "x", &nfs3.SetAttr{})
-	_, _, errs["symlink"] = fs.Symlink(r.ctx, nil, r.root, "x", "y", &nfs3.SetAttr{})
-	_, _, errs["mknod"] = fs.Mknod(r.ctx, nil, r.root, "x", &nfs3.NodeSpec{Type: nfs3.TypeFIFO})
-	_, errs["remove"] = fs.Remove(r.ctx, nil, r.root, "f")
-	_, errs["rmdir"] = fs.Rmdir(r.ctx, nil, r.root, "f")
-	_, _, errs["rename"] = fs.Rename(r.ctx, nil, r.root, "f", r.root, "g")
-	_, _, errs["link"] = fs.Link(r.ctx, nil, f.Handle, r.root, "g")
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	f := u.Create(u.Root, "f", 0o666)
+	fs := dial(t, serve(t, u.FS, &nfs3.ServerOptions{ReadOnly: true, Squash: nfs3.SquashNone}), "/")
+	r := nfs3test.NewUser(t, fs, nil)
+	errs := map[string]error{"set": r.SetAttr(f.Handle, nfs3test.Mode(0)), "create again": nil}
+	_, _, errs["write"] = fs.Write(r.Ctx, nil, f.Handle, []byte("x"), 0, nfs3.Unstable)
+	_, _, errs["create"] = fs.Create(r.Ctx, nil, r.Root, "x", &nfs3.CreateHow{})
+	_, _, errs["create again"] = fs.Create(r.Ctx, nil, r.Root, "f", &nfs3.CreateHow{})
+	_, _, errs["mkdir"] = fs.Mkdir(r.Ctx, nil, r.Root, "x", &nfs3.SetAttr{})
+	_, _, errs["symlink"] = fs.Symlink(r.Ctx, nil, r.Root, "x", "y", &nfs3.SetAttr{})
+	_, _, errs["mknod"] = fs.Mknod(r.Ctx, nil, r.Root, "x", &nfs3.NodeSpec{Type: nfs3.TypeFIFO})
+	_, errs["remove"] = fs.Remove(r.Ctx, nil, r.Root, "f")
+	_, errs["rmdir"] = fs.Rmdir(r.Ctx, nil, r.Root, "f")
+	_, _, errs["rename"] = fs.Rename(r.Ctx, nil, r.Root, "f", r.Root, "g")
+	_, _, errs["link"] = fs.Link(r.Ctx, nil, f.Handle, r.Root, "g")
 	for what, err := range errs {
-		r.want(what, err, nfs3.ErrROFS)
+		r.Want(what, err, nfs3.ErrROFS)
 	}
-	if a, err := fs.Access(r.ctx, nil, f.Handle, 0x3f); err != nil || a != nfs3.AccessRead {
+	if a, err := fs.Access(r.Ctx, nil, f.Handle, 0x3f); err != nil || a != nfs3.AccessRead {
 		t.Errorf("%x, %v", a, err)
 	}
-	if a := r.attr(f.Handle); a != f.Attr {
+	if a := r.GetAttr(f.Handle); a != f.Attr {
 		t.Errorf("%+v, was %+v", a, f.Attr)
 	}
 }
@@ -226,12 +229,33 @@ func TestSquash(t *testing.T) {
 		"no credential":     {nfs3.SquashNone, rpc.None, 99, 98},
 		"another, with all": {nfs3.SquashAll, none(5), 99, 98},
 	} {
-		u := memoryUser(t, nil)
-		r := callerOf(t, serve(t, u.fs, &nfs3.ServerOptions{Squash: c.squash, Anonymous: &nfs3.Cred{UID: 99, GID: 98}}), c.auth)
+		u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+		r := callerOf(t, serve(t, u.FS, &nfs3.ServerOptions{Squash: c.squash, Anonymous: &nfs3.Cred{UID: 99, GID: 98}}), c.auth)
 		var made nfs3.CreateResult
-		r.call(nfs3.ProcCreate, &nfs3.CreateArgs{Where: nfs3.DirName{Dir: u.root, Name: "f"}}, &made)
+		r.call(nfs3.ProcCreate, &nfs3.CreateArgs{Where: nfs3.DirName{Dir: u.Root, Name: "f"}}, &made)
 		if made.Status != nfs3.OK || made.Attr.Attr.UID != c.uid || made.Attr.Attr.GID != c.gid || !made.Dir.Before.Present || !made.Dir.After.Present {
 			t.Errorf("%s: %+v", name, made)
+		}
+	}
+}
+
+// TestSquashGroups checks that group 0 is squashed where user 0 is, as with Linux's root_squash: a caller may claim any user and be of group 0 (P20).
+func TestSquashGroups(t *testing.T) {
+	claim := (&rpc.Sys{UID: 5, GID: 0, GIDs: []uint32{7, 0, 8}}).Auth()
+	for squash, want := range map[nfs3.Squash]*nfs3.Cred{
+		nfs3.SquashRoot: {UID: 5, GID: 98, GIDs: []uint32{7, 98, 8}},
+		nfs3.SquashNone: {UID: 5, GID: 0, GIDs: []uint32{7, 0, 8}},
+		nfs3.SquashAll:  {UID: 99, GID: 98},
+	} {
+		u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+		f := u.Create(u.Root, "of-group-0", 0o060)
+		u.Must(u.As(0, 0).SetAttr(f.Handle, nfs3.SetAttr{UID: new(uint32(0)), GID: new(uint32(0))}))
+		var heard atomic.Pointer[nfs3.Cred]
+		c := callerOf(t, serve(t, u.FS, &nfs3.ServerOptions{Squash: squash, Anonymous: &nfs3.Cred{UID: 99, GID: 98}, Done: func(s *nfs3.Served) { heard.Store(s.Cred) }}), claim)
+		var r nfs3.AccessResult
+		c.call(nfs3.ProcAccess, &nfs3.AccessArgs{Object: f.Handle, Access: nfs3.AccessRead | nfs3.AccessModify}, &r)
+		if got := heard.Load(); !reflect.DeepEqual(got, want) || (r.Access != 0) != (squash == nfs3.SquashNone) {
+			t.Errorf("squash %v: for %+v, access %v", squash, got, r.Access)
 		}
 	}
 }
@@ -248,10 +272,10 @@ func (broken) Read(context.Context, *nfs3.Cred, nfs3.Handle, []byte, uint64) (in
 // TestServerFailures checks that a client is told NFS3ERR_IO of other errors, with attributes, and the
 // server's program which, and what becomes of calls that cannot be decoded.
 func TestServerFailures(t *testing.T) {
-	u := memoryUser(t, nil)
-	f := u.create(u.root, "f", 0o666)
+	u := nfs3test.NewUser(t, localfs.NewMemory(nil), nil)
+	f := u.Create(u.Root, "f", 0o666)
 	var heard atomic.Value
-	c := callerOf(t, serve(t, broken{u.fs}, &nfs3.ServerOptions{Failed: func(procedure string, err error) { heard.Store(fmt.Sprint(procedure, ": ", err)) }}), asRoot)
+	c := callerOf(t, serve(t, broken{u.FS}, &nfs3.ServerOptions{Failed: func(procedure string, err error) { heard.Store(fmt.Sprint(procedure, ": ", err)) }}), asRoot)
 	var r nfs3.ReadResult
 	c.call(nfs3.ProcRead, &nfs3.ReadArgs{File: f.Handle, Count: 100}, &r)
 	if r.Status != nfs3.ErrIO || !r.Attr.Present || heard.Load() != "READ: the disk is on fire" {
@@ -271,7 +295,7 @@ func TestServerFailures(t *testing.T) {
 	}
 	var made nfs3.CreateResult
 	for _, target := range []string{"", "a\x00b"} {
-		c.call(nfs3.ProcSymlink, &nfs3.SymlinkArgs{Where: nfs3.DirName{Dir: u.root, Name: "s"}, Target: []byte(target)}, &made)
+		c.call(nfs3.ProcSymlink, &nfs3.SymlinkArgs{Where: nfs3.DirName{Dir: u.Root, Name: "s"}, Target: []byte(target)}, &made)
 		if made.Status != nfs3.ErrInval {
 			t.Errorf("target %q: %v", target, made.Status)
 		}

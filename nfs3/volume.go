@@ -13,7 +13,8 @@ import (
 // Volume is an [FS] by paths: files are opened, read and written by their names. It is an fs.FS of the
 // standard library, an fs.ReadDirFS, an fs.ReadFileFS, an fs.StatFS and an fs.ReadLinkFS.
 //
-// Names are slash-separated and relative to the root, as in package io/fs: "a/b", and "." for the root.
+// Names are slash-separated and relative to the root, as in package io/fs: "a/b", and "." for the root. Unlike there, they need not be UTF-8: servers
+// have names of any octets.
 // Symbolic links on the way are followed as long as they stay within the volume; absolute ones lead out of
 // it. Errors are fs.PathError, and have a [Status] in their chain if it was the server's.
 //
@@ -23,6 +24,7 @@ type Volume struct {
 	fs   FS
 	cred *Cred
 	info FSInfo
+	most int // mostEntries
 }
 
 // NewVolume returns an FS by paths. What is done with it is done for c (nil: the user that the FS has for
@@ -37,8 +39,14 @@ func NewVolume(ctx context.Context, of FS, c *Cred) (*Volume, error) {
 		return nil, err
 	}
 	info.complete()
-	return &Volume{ctx, of, c, info}, nil
+	return &Volume{ctx, of, c, info, mostEntries}, nil
 }
+
+// mostEntries bounds the entries of a directory that is listed, which the Volume and its caller keep. It is arbitrary.
+const mostEntries = 1 << 20
+
+// ErrTooMany is that of a directory which has more entries than a Volume lists, or whose server tells of others without end.
+var ErrTooMany = errors.New("the directory has too many entries to be listed at once: use FS.ReadDir, which keeps none")
 
 // errOutside says that a symbolic link leads out of the volume.
 var errOutside = errors.New("a symbolic link on the way leads out of the volume")
@@ -55,7 +63,7 @@ func failed(op, name string, err error) error {
 
 // walk finds the object of a path. With follow it goes on where that is a symbolic link.
 func (v *Volume) walk(name string, follow bool) (Object, error) {
-	if !fs.ValidPath(name) {
+	if !validPath(name) {
 		return Object{}, fs.ErrInvalid
 	}
 	root, err := v.fs.Root(v.ctx)
@@ -101,6 +109,9 @@ func (v *Volume) walk(name string, follow bool) (Object, error) {
 	return at, nil
 }
 
+// validPath is fs.ValidPath of a name that need not be UTF-8.
+func validPath(name string) bool { return fs.ValidPath(strings.ToValidUTF8(name, "?")) }
+
 // split returns the names of a path, without those that mean nothing.
 func split(name string) []string {
 	return slices.DeleteFunc(strings.Split(name, "/"), func(s string) bool { return s == "" || s == "." })
@@ -108,7 +119,7 @@ func split(name string) []string {
 
 // parent finds the directory of a path, and returns the last name.
 func (v *Volume) parent(name string) (Object, string, error) {
-	if !fs.ValidPath(name) || name == "." {
+	if !validPath(name) || name == "." {
 		return Object{}, "", fs.ErrInvalid
 	}
 	dir, last := path.Split(name)
@@ -132,7 +143,7 @@ func (v *Volume) OpenFile(name string) (*File, error) {
 		return nil, err
 	}
 	file := f.(*File)
-	if err := regular(&file.object.Attr); err != nil {
+	if err := CheckRegular(&file.object.Attr); err != nil {
 		return nil, failed("open", name, err)
 	}
 	return file, nil
@@ -221,15 +232,18 @@ func (v *Volume) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, failed("readdir", name, err)
 }
 
-// list returns all entries of a directory but "." and "..". What vanishes while it is listed is left out.
+// list returns all entries of a directory but "." and "..": at most as many as there may be. What vanishes while it is listed is left out.
 func (v *Volume) list(dir Handle) (all []fs.DirEntry, err error) {
 	var found []DirEntry
 	_, err = v.fs.ReadDir(v.ctx, v.cred, dir, DirPosition{}, true, func(e *DirEntry) bool {
 		if e.Name != "." && e.Name != ".." {
 			found = append(found, *e)
 		}
-		return true
+		return len(found) <= v.most
 	})
+	if len(found) > v.most {
+		return nil, ErrTooMany
+	}
 	for i := range found {
 		e := &found[i]
 		if !e.Attr.Present {

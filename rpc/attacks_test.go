@@ -3,14 +3,18 @@ package rpc
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rpcrdma"
 	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/xdr"
 )
 
 // TestAttackReplies checks, over a connection, that a call fails whose Reply claims what it was not offered: chunks, segments, handles or
@@ -82,7 +86,11 @@ func TestAttackReplies(t *testing.T) {
 				}
 				memory := bytes.Repeat([]byte{0xEE}, room+64)
 				want := bytes.Clone(memory)
-				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				limit := time.Minute
+				if x.drop { // then no answer comes
+					limit = 300 * time.Millisecond
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
 				err := b.Call(ctx, procEcho, &data{}, &data{}, &CallOptions{Into: memory[32 : 32+room]})
 				if is := map[bool]error{false: rpcrdma.ErrReply, true: ErrLost}[x.lost]; !errors.Is(err, is) && !(x.drop && errors.Is(err, context.DeadlineExceeded)) {
@@ -195,6 +203,43 @@ func TestAttackSlowReads(t *testing.T) {
 	waitFor(t, "all memory is back", func() bool { left, _ := s.budget.state(); return left == 80<<20 })
 }
 
+// TestAttackWholeBudget checks that clients of one host whose calls want more memory than the server has for items, and which answer none of the server's Reads, delay no
+// client of another host, with the usual memory (P9).
+func TestAttackWholeBudget(t *testing.T) {
+	s, address := serveRDMA(t, &service{}, nil)
+	whole := s.budget.left
+	calls := func() int {
+		left, waiting := s.budget.state()
+		return (whole-left)>>20 + waiting
+	}
+	for i := range 2 {
+		p := dialDeaf(t, address)
+		p.echo(1, 1<<20)
+		waitSettled(t, s, i+1)
+		for xid := range uint32(60) {
+			p.echo(2+xid, 1<<20)
+		}
+	}
+	waitFor(t, "all calls hold memory, or wait", func() bool { return calls() == 2*61 })
+	host, err := verbs.Open("tcp:127.0.0.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { host.Close() })
+	b := dial(t, address, &ClientOptions{Host: host}).Bind(testProgram, None)
+	ctx, cancel := context.WithTimeout(t.Context(), partTime*4/5) // then the server gives the others up
+	defer cancel()
+	for _, n := range []int{40000, 1 << 20} {
+		in, out := data{b: make([]byte, n)}, data{}
+		if err := b.Call(ctx, procEcho, &in, &out, &CallOptions{Into: make([]byte, n)}); err != nil || len(out.b) != n {
+			t.Error(err)
+		}
+	}
+	if left, waiting := s.budget.state(); waiting == 0 || left == whole {
+		t.Errorf("%d octets are left, %d calls wait: the server has given the others up", left, waiting)
+	}
+}
+
 // TestAttackReplay checks that a call which comes again over another connection of the same host is answered as before, with a header of its own
 // connection, while one with the same XID and other arguments, or of another host, is carried out (P13, RPC1-054).
 func TestAttackReplay(t *testing.T) {
@@ -221,6 +266,156 @@ func TestAttackReplay(t *testing.T) {
 			got, message, ok := p.reply()
 			if want := replyTo(xid, &x.want); !ok || got.XID != xid || got.Version != version || got.Credit == 0 || !bytes.Equal(message, want) {
 				t.Errorf("version %d, call %d: %+v, %x, want %x", version, i, got, message, want)
+			}
+			p.qp.Abort()
+		}
+	}
+}
+
+// TestAttackRepliesNotTaken checks that clients of one host which call for as much data as they may over many connections, and take no reply, have the server hold no more than its
+// memory for replies; that clients of another host are served in that time; and that all memory is back at the end (P19).
+func TestAttackRepliesNotTaken(t *testing.T) {
+	const connections, calls, n = 8, 60, 1 << 20
+	for _, transport := range []string{"tcp", "rdma"} {
+		t.Run(transport, func(t *testing.T) {
+			h := &service{}
+			serveBy := serve
+			if transport == "rdma" {
+				serveBy = func(t testing.TB, h Handler, o *ServerOptions, also ...*Program) (*Server, string) {
+					return serveRDMA(t, h, o, also...)
+				}
+			}
+			var held, most atomic.Int64
+			s, address := serveBy(t, HandlerFunc(func(ctx context.Context, c *Call) error {
+				if now := held.Add(n); now > most.Load() {
+					most.Store(now)
+				}
+				c.Sent(func() { held.Add(-n) })
+				return h.ServeRPC(ctx, c)
+			}), nil)
+			whole := s.replies.left
+			var end []func()
+			for i := range connections {
+				if transport == "tcp" {
+					nc, err := net.Dial("tcp", address[len("tcp:"):])
+					if err != nil {
+						t.Fatal(err)
+					}
+					end = append(end, func() { nc.Close() })
+					for xid := range uint32(calls) {
+						m := callOf(1+xid, procRead, num(n))
+						nc.Write(append(binary.BigEndian.AppendUint32(nil, markLast|uint32(len(m))), m...))
+					}
+					continue
+				}
+				p := dialDeaf(t, address)
+				end = append(end, p.qp.Abort)
+				for xid := range uint32(calls) {
+					p.send(1+xid, procRead, rpcrdma.Header{Writes: []rpcrdma.Chunk{{{Handle: 1, Length: n}}}}, func(e *xdr.Encoder) { e.Uint32(n) })
+					if xid == 0 {
+						waitSettled(t, s, i+1)
+					}
+				}
+			}
+			waitFor(t, "calls wait", s.replies.waits)
+			options := &ClientOptions{Dial: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}
+			if transport == "rdma" {
+				host, err := verbs.Open("tcp:127.0.0.2")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { host.Close() })
+				options.Host = host
+			}
+			b := dial(t, address, options).Bind(testProgram, None)
+			for range 3 {
+				var out data
+				if err := b.Call(t.Context(), procRead, num(n), &out, &CallOptions{Into: make([]byte, n)}); err != nil || len(out.b) != n {
+					t.Fatal(err)
+				}
+			}
+			if !s.replies.waits() {
+				t.Error("the server has given the others up")
+			}
+			if got := most.Load(); got > int64(whole)*3/4 {
+				t.Errorf("%d MiB were held", got>>20)
+			}
+			for _, f := range end {
+				f()
+			}
+			waitFor(t, "all memory is back", func() bool { left, _ := s.replies.state(); return left == whole && held.Load() == 0 })
+		})
+	}
+}
+
+// TestAttackTakesNothing checks that a client over RDMA which calls for data and takes none of it loses its connection, and the server has all memory back (P19).
+func TestAttackTakesNothing(t *testing.T) {
+	s, address := serveRDMA(t, &service{}, nil)
+	s.takeTime = 500 * time.Millisecond
+	whole := s.replies.left
+	p := dialDeaf(t, address)
+	const n = 1 << 20
+	for xid := range uint32(60) {
+		p.send(1+xid, procRead, rpcrdma.Header{Writes: []rpcrdma.Chunk{{{Handle: 1, Length: n}}}}, func(e *xdr.Encoder) { e.Uint32(n) })
+		if xid == 0 {
+			waitSettled(t, s, 1)
+		}
+	}
+	waitFor(t, "the connection ends", func() bool { return s.Stats().Connections == 0 })
+	waitFor(t, "all memory is back", func() bool { left, _ := s.replies.state(); return left == whole })
+}
+
+// waits reports whether a share of the budget waits.
+func (b *budget) waits() bool {
+	_, waiting := b.state()
+	return waiting > 0
+}
+
+// waitSettled waits until n connections of a server over RDMA have settled their versions and have posted receives for the whole window. One
+// that is being set up has no machine yet.
+func waitSettled(t *testing.T, s *Server, n int) {
+	t.Helper()
+	var settled []*rdmaServer
+	waitFor(t, "all connections settle a version", func() bool {
+		settled = settled[:0]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			if c := c.(*rdmaServer); c.version.Load() != 0 {
+				settled = append(settled, c)
+			}
+		}
+		return len(settled) == n
+	})
+	for _, c := range settled {
+		c.terms() // the turn in which it posts them is over
+	}
+}
+
+// TestAttackReplyOfAnotherUser checks that a call is not answered by what another user of the same host was told, who has made the same call with its XID before; and
+// that the same user's call is, also if its credential has another stamp by then.
+func TestAttackReplyOfAnotherUser(t *testing.T) {
+	h := &service{}
+	_, address := serveRDMA(t, h, nil)
+	user := func(uid, stamp uint32) Auth { return (&Sys{UID: uid, GID: 7, Stamp: stamp}).Auth() }
+	for _, version := range []uint32{rpcrdma.Version1, rpcrdma.Version2} {
+		h.mu.Lock()
+		h.sum = 0
+		h.mu.Unlock()
+		xid := 1000 * version
+		for i, x := range []struct {
+			by   Auth
+			want number
+		}{{user(1, 0), 5}, {user(2, 0), 10}, {None, 15}, {user(1, 99), 5}, {user(2, 0), 10}, {None, 15}} {
+			p := dialHand(t, address, 8)
+			p.settle(version)
+			var e xdr.Encoder
+			call := callHeader{xid: xid, program: testProgram.Number, version: testProgram.Version, procedure: procAdd, credential: x.by}
+			call.append(&e)
+			num(5).MarshalXDR(&e)
+			p.send(rpcrdma.Header{XID: xid}, e.Bytes())
+			if _, message, ok := p.reply(); !ok || !bytes.Equal(message, replyTo(xid, &x.want)) {
+				t.Errorf("version %d, call %d: %x, want %x", version, i, message, replyTo(xid, &x.want))
 			}
 			p.qp.Abort()
 		}

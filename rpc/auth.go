@@ -49,6 +49,7 @@ const (
 	maxAuth    = 400
 	maxMachine = 255
 	maxGIDs    = 16
+	sysStamp   = 4 // octets of a body of AUTH_SYS, before the machine
 )
 
 // MarshalXDR encodes the body.

@@ -195,7 +195,10 @@ func (c *clientCall) take(results xdr.Unmarshaler) error {
 }
 
 // longReply is ErrTooLong of a reply of n octets, with its header.
-func longReply(n, most int) error {
+func (c *clientCall) longReply(n, most int) error {
+	if len(c.into) > 0 {
+		return fmt.Errorf("%w: %d octets, at most %d and Into of %d: give a longer Into", ErrTooLong, n, most, len(c.into))
+	}
 	return fmt.Errorf("%w: %d octets, at most %d: raise ClientOptions.MaxReply", ErrTooLong, n, most)
 }
 

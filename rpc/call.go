@@ -10,7 +10,8 @@ import (
 type Call struct {
 	Program   *Program
 	Procedure uint32
-	Auth      Auth // its body is part of the message
+	XID       uint32 // as captures and logs name the call; another one of the same or another client may have it too
+	Auth      Auth   // its body is part of the message
 
 	dec     xdr.Decoder // of the message; after the header when the handler gets it
 	enc     xdr.Encoder // of the reply

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,55 +19,72 @@ import (
 // TestCancelledMemory checks that nothing reads the arguments or writes to Into after Call has returned, whenever its context ends: the
 // caller changes both at once, which the race detector sees. What the server gets is what was there during the call, or is cut.
 func TestCancelledMemory(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
 	for _, size := range []int{100, 6000, 300000} {
-		h := HandlerFunc(func(ctx context.Context, c *Call) error {
-			var v data
-			if err := c.Decode(&v); err != nil {
-				return err
-			}
-			if len(v.b) > 0 && !bytes.Equal(v.b, bytes.Repeat(v.b[:1], len(v.b))) {
-				t.Errorf("an argument of %d octets was changed while it was sent", len(v.b))
-			}
-			return c.Reply(&v)
-		})
-		s := NewServer(nil)
-		defer s.Close()
-		s.Handle(testProgram, h)
-		p, _ := serveRaw(t, s)
-		c := NewClient(p.nc, nil)
-		defer c.Close()
-		b := c.Bind(testProgram, None)
-		var all sync.WaitGroup
-		for i := range 4 {
-			all.Go(func() {
-				d := rand.New(rand.NewPCG(seed, uint64(i)))
-				args, into := data{b: make([]byte, size)}, make([]byte, size)
-				for range fixture.Fewer(150, 40) {
-					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(d.IntN(500))*time.Microsecond)
-					var results data
-					err := b.Call(ctx, procEcho, &args, &results, &CallOptions{Into: into})
-					cancel()
-					switch {
-					case err == nil && !bytes.Equal(results.b, args.b):
-						t.Error("other octets came back")
-					case err != nil && !errors.Is(err, context.DeadlineExceeded):
-						t.Error(err)
-						return
-					}
-					fill := byte(d.Uint32())
-					for i := range args.b {
-						args.b[i], into[i] = fill, 0
-					}
-				}
-			})
-		}
-		all.Wait()
-		if err := b.Call(context.Background(), 0, nil, nil, nil); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		seed := rand.Uint64()
+		fixture.Bubble(t, fmt.Sprintf("%d octets, seed %d", size, seed), func(t *testing.T) { cancelledMemory(t, size, seed) })
 	}
+}
+
+// cancelledMemory cancels calls with arguments of that size. In virtual time no call waits for so long that the client gives it up because the
+// machine is busy.
+func cancelledMemory(t *testing.T, size int, seed uint64) {
+	h := HandlerFunc(func(ctx context.Context, c *Call) error {
+		var v data
+		if err := c.Decode(&v); err != nil {
+			return err
+		}
+		if len(v.b) > 0 && !bytes.Equal(v.b, bytes.Repeat(v.b[:1], len(v.b))) {
+			t.Errorf("an argument of %d octets was changed while it was sent", len(v.b))
+		}
+		return c.Reply(&v)
+	})
+	s := NewServer(nil)
+	defer s.Close()
+	s.Handle(testProgram, h)
+	p, _ := serveRaw(t, s)
+	c := NewClient(p.nc, nil)
+	defer c.Close()
+	b := c.Bind(testProgram, None)
+	mostYields := 10 + size/500 // of a processor, until a call is cancelled: about half of the calls are
+	var done atomic.Int64
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			d := rand.New(rand.NewPCG(seed, uint64(i)))
+			args, into := data{b: make([]byte, size)}, make([]byte, size)
+			for range fixture.Fewer(150, 40) {
+				ctx, cancel := context.WithCancel(context.Background())
+				yields := d.IntN(mostYields)
+				go func() {
+					for range yields {
+						runtime.Gosched()
+					}
+					cancel()
+				}()
+				var results data
+				err := b.Call(ctx, procEcho, &args, &results, &CallOptions{Into: into})
+				cancel()
+				switch {
+				case err == nil && !bytes.Equal(results.b, args.b):
+					t.Error("other octets came back")
+				case err != nil && !errors.Is(err, context.Canceled):
+					t.Error(err)
+					return
+				case err == nil:
+					done.Add(1)
+				}
+				fill := byte(d.Uint32())
+				for i := range args.b {
+					args.b[i], into[i] = fill, 0
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := b.Call(context.Background(), 0, nil, nil, nil); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	t.Logf("%d octets: %d calls were done", size, done.Load())
 }
 
 // TestLateReply checks that a reply that comes after its call has ended is written nowhere.

@@ -20,7 +20,8 @@ import (
 type ClientOptions struct {
 	// Credits is how many calls the server may have at once. Others wait. 0: 64. Over RDMA it is 64 at most.
 	Credits int
-	// MaxReply is the length of the longest reply, with its header. 0: 1 MiB and 64 KiB.
+	// MaxReply is the length of the longest reply, with its header, and without the item that goes into [CallOptions.Into]. 0: 1 MiB
+	// and 64 KiB.
 	MaxReply int
 	// Timeout is for how long nothing may come of the server while calls wait for replies. Then the
 	// connection counts as lost. 0: one minute. Below 0: without end.
@@ -95,8 +96,8 @@ type carrier interface {
 	begin()
 	// submit queues a call. Client.mu is held.
 	submit(c *clientCall)
-	// flush sends what is queued.
-	flush()
+	// flush sends what is queued: the call of the goroutine that calls flush, which is nil if there is none, and others.
+	flush(c *clientCall)
 	// withdraw takes a call back: when it returns, the connection does not need memory of the caller. It reports whether
 	// the call itself is free as well.
 	withdraw(c *clientCall) bool
@@ -234,7 +235,7 @@ func (c *Client) do(ctx context.Context, call *clientCall) error {
 		return err
 	}
 	if carrier != nil {
-		carrier.flush()
+		carrier.flush(call)
 	}
 	select {
 	case <-call.done:
@@ -308,7 +309,7 @@ func (c *Client) abandon(call *clientCall, ctx context.Context) error {
 	}
 	c.counters.abandoned.Add(1)
 	if !connected && reason != nil {
-		return fmt.Errorf("there is no connection (%v): %w", reason, ctx.Err())
+		return fmt.Errorf("there is no connection (%w): %w", reason, ctx.Err())
 	}
 	return ctx.Err()
 }
@@ -337,7 +338,7 @@ func (c *Client) replied(xid uint32, reply record, items []xdr.Item) {
 	case call == nil:
 		reply.mem.release()
 	case reply.tooLong > 0:
-		call.complete(record{}, nil, longReply(reply.tooLong, c.opts.MaxReply))
+		call.complete(record{}, nil, call.longReply(reply.tooLong, c.opts.MaxReply))
 	default:
 		call.complete(reply, items, nil)
 	}
@@ -367,6 +368,16 @@ func (c *Client) refused(call *clientCall, err error) {
 		c.number(call)
 		c.submit(call)
 	}
+}
+
+// into returns the length of an item for which a call that waits has a place of its own, with its padding.
+func (c *Client) into(xid uint32) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := c.calls[xid]; call != nil {
+		return xdr.Padded(len(call.into))
+	}
+	return 0
 }
 
 // wantsInto reports whether a call waits whose results have an item with a place of its own.

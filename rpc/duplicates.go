@@ -19,11 +19,12 @@ type duplicates struct {
 }
 
 // identity tells calls apart: two with the same one are the same call. A client that is sent another
-// call under an XID that it had before has other arguments.
+// call under an XID that it had before has other arguments. Programs of one host have one address: what users claim to be tells theirs apart, or else
+// one that guesses an XID could have its own refusal, or success, be the reply to a call of another user.
 type identity struct {
 	host                             string // address of the caller, without port: a reconnect changes it
 	xid, program, version, procedure uint32
-	arguments                        uint64 // checksum
+	content                          uint64 // checksum of the arguments, and of who calls
 }
 
 // duplicate is a call that is in work, or has ended.
@@ -49,15 +50,17 @@ func newDuplicates(limit int) *duplicates {
 	return &duplicates{limit: limit, seed: maphash.MakeSeed(), all: make(map[identity]*duplicate)}
 }
 
-// checksum returns that of arguments: what follows the header, with its items in place. The same
-// arguments have the same checksum, whatever travelled by itself.
-func (d *duplicates) checksum(inline []byte, from int, items []xdr.Item) uint64 {
+// checksum returns that of a caller and of arguments: what follows the header, with its items in place. The same
+// arguments have the same checksum, whatever travelled by itself. Of credentials that this package does not know the flavor counts alone: others may be in
+// them when the call comes again.
+func (d *duplicates) checksum(by Auth, inline []byte, from int, items []xdr.Item) uint64 {
 	var h maphash.Hash
 	h.SetSeed(d.seed)
+	maphash.WriteComparable(&h, by.Flavor)
+	if by.Flavor == FlavorSys {
+		h.Write(by.Body[sysStamp:])
+	}
 	for _, item := range items {
-		if item.At == xdr.Floating {
-			continue
-		}
 		h.Write(inline[from:item.At])
 		h.Write(item.Data)
 		h.Write(zeros[:xdr.Padded(len(item.Data))-len(item.Data)])

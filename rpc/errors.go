@@ -45,7 +45,7 @@ var (
 	ErrClosed = net.ErrClosed
 )
 
-// ProgramError says that a server does not have a program, or not this version of it.
+// ProgramError says that a server does not have a program, or not this version of it. [VersionError] is of the version of ONC RPC.
 type ProgramError struct {
 	// Unavailable is PROG_UNAVAIL: no version is served. Else it is PROG_MISMATCH: versions from Low to
 	// High are.
@@ -63,7 +63,7 @@ func (e *ProgramError) Error() string {
 	return fmt.Sprintf("the server has versions %d to %d of this program", e.Low, e.High)
 }
 
-// VersionError is RPC_MISMATCH: the server does not speak version 2 of ONC RPC.
+// VersionError is RPC_MISMATCH: the server does not speak version 2 of ONC RPC. [ProgramError] is of the version of a program.
 type VersionError struct{ Low, High uint32 }
 
 func (e *VersionError) Error() string {
@@ -125,5 +125,8 @@ type CallError struct {
 func (e *CallError) Error() string {
 	return fmt.Sprintf("call %s at %s: %v", e.Program.call(e.Procedure), e.Address, e.Err)
 }
+
+// Name names the call, as in "READ of NFS version 3".
+func (e *CallError) Name() string { return e.Program.call(e.Procedure) }
 
 func (e *CallError) Unwrap() error { return e.Err }

@@ -29,12 +29,10 @@ func class(n int) int { return max(bits.Len(uint(max(n, 1)-1)), leastClass) - le
 
 // takeMemory returns memory of at least n octets, for one user. It is not cleared.
 func takeMemory(n int) *memory {
-	i := class(n)
-	if i >= len(classes) {
-		return &memory{b: make([]byte, n)}
-	}
-	m, ok := classes[i].Get().(*memory)
-	if !ok {
+	var m *memory
+	if i := class(n); i >= len(classes) {
+		m = &memory{b: make([]byte, n)}
+	} else if m, _ = classes[i].Get().(*memory); m == nil {
 		m = &memory{b: make([]byte, 1<<(i+leastClass))}
 	}
 	m.users.Store(1)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/xdr"
@@ -70,6 +72,7 @@ func TestCallForms(t *testing.T) {
 		{"no procedure", words(1, 0, 2, 3, 4), false, replyHeader{}},
 		{"no credential", begin, true, replyHeader{status: statusAuth, auth: BadCredential}},
 		{"AUTH_NONE with a body", with(0, 4, 9, 0, 0), true, replyHeader{status: statusAuth, auth: BadCredential}},
+		{"AUTH_NONE with an octet", with(0, 1, 0, 0, 0), true, replyHeader{status: statusAuth, auth: BadCredential}},
 		{"a credential of 401 octets", append(with(1, 401), make([]byte, 420)...), true, replyHeader{status: statusAuth, auth: BadCredential}},
 		{"a credential of 400 octets that is unknown", append(with(9, 400), make([]byte, 408)...), true, replyHeader{}},
 		{"a credential of 4 GiB", with(1, 0xffffffff), true, replyHeader{status: statusAuth, auth: BadCredential}},
@@ -80,7 +83,10 @@ func TestCallForms(t *testing.T) {
 		{"AUTH_SYS", with(1, 20, 0, 0, 0, 0, 0, 0, 0), true, replyHeader{}},
 		{"a machine name of 256", append(append(with(1, 20+256, 0, 256), make([]byte, 256+12)...), words(0, 0)...), true, replyHeader{status: statusAuth, auth: BadCredential}},
 		{"no verifier", with(0, 0), true, replyHeader{status: statusAuth, auth: BadVerifier}},
+		{"a malformed credential, and no verifier", with(1, 4, 0), true, replyHeader{status: statusAuth, auth: BadVerifier}},
 		{"a verifier of 4 GiB", with(0, 0, 0, 0xfffffffd), true, replyHeader{status: statusAuth, auth: BadVerifier}},
+		{"a verifier of one octet", with(0, 0, 0, 1, 0), true, replyHeader{status: statusAuth, auth: BadVerifier}},
+		{"an unknown verifier", with(0, 0, 9, 0), true, replyHeader{status: statusAuth, auth: BadVerifier}},
 		{"a verifier with AUTH_SYS", with(1, 20, 0, 0, 0, 0, 0, 1, 0), true, replyHeader{status: statusAuth, auth: BadVerifier}},
 	} {
 		var d xdr.Decoder
@@ -89,6 +95,35 @@ func TestCallForms(t *testing.T) {
 		got, ok := h.take(&d)
 		if c.want.xid = got.xid; ok != c.ok || ok && (got != c.want || got.xid != 1) {
 			t.Errorf("%s: %+v %v, want %+v %v", c.name, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+// TestHeadOfACallThatIsTooLong checks what is known of a call of which the head alone is there, wherever it is cut: it is a call if its second word says so, and what
+// has not come is 0 (RPC2-104).
+func TestHeadOfACallThatIsTooLong(t *testing.T) {
+	whole := words(1, 0, 2, 3, 4, 5, 6)
+	for n := range len(whole) + 1 {
+		var d xdr.Decoder
+		d.Reset(whole[:n], nil)
+		var h callHeader
+		answer, ok := h.takeTooLong(&d)
+		word := func(i int, v uint32) uint32 {
+			if n < 4*(i+1) {
+				return 0
+			}
+			return v
+		}
+		want := callHeader{xid: word(0, 1), program: word(3, 3), version: word(4, 4), procedure: word(5, 5)}
+		if ok != (n >= 8) || !reflect.DeepEqual(h, want) || answer != (replyHeader{xid: want.xid, status: statusSystem}) {
+			t.Errorf("%d octets: %+v, %+v, %v", n, h, answer, ok)
+		}
+	}
+	for _, b := range [][]byte{words(1, 1, 2, 3, 4, 5), words(1, 2, 2, 3, 4, 5), words(1, 1)} {
+		var d xdr.Decoder
+		d.Reset(b, nil)
+		if _, ok := new(callHeader).takeTooLong(&d); ok {
+			t.Errorf("%x is taken for a call", b)
 		}
 	}
 }
@@ -126,7 +161,7 @@ func TestReplyHeader(t *testing.T) {
 		}
 		for n := range len(c.want) {
 			d.Reset(c.want[:n], nil)
-			if err := got.take(&d); !errors.Is(err, ErrReply) {
+			if err := got.take(&d); !errors.Is(err, ErrReply) || !errors.Is(err, xdr.ErrInvalid) {
 				t.Errorf("%x: %v", c.want[:n], err)
 			}
 		}
@@ -151,6 +186,18 @@ func TestReplyForms(t *testing.T) {
 		var h replyHeader
 		if err := h.take(&d); !errors.Is(err, ErrReply) {
 			t.Errorf("%s: %v, %+v", name, err, h)
+		}
+	}
+	for b, want := range map[string]string{
+		string(words(5, 1, 1, 2, 0, 0)):  "denied with status 2",
+		string(words(5, 1, 1, 77, 0, 0)): "denied with status 77",
+		string(words(5, 1, 0, 0, 0, 6)):  "accepted with status 6",
+		string(words(5, 0, 0, 0, 0, 0)):  "a message of kind 0",
+	} {
+		var d xdr.Decoder
+		d.Reset([]byte(b), nil)
+		if err := new(replyHeader).take(&d); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%x: %v, want %s", b, err, want)
 		}
 	}
 	var d xdr.Decoder

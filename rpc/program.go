@@ -87,11 +87,22 @@ func (p *Procedure) maxResults() int {
 // usualResults is [Procedure.MaxResults] of a procedure that does not say it.
 const usualResults = 1024
 
+// ownPrograms is the first of the numbers that users choose (RFC 5531, 8.3).
+const ownPrograms = 0x20000000
+
+// ProgramNumber returns the number of a program as RFC 5531 writes it: one that a user chose is hexadecimal.
+func ProgramNumber(n uint32) string {
+	if n >= ownPrograms {
+		return fmt.Sprintf("%#x", n)
+	}
+	return fmt.Sprint(n)
+}
+
 // String names the program, as in "NFS version 3".
 func (p *Program) String() string {
 	name := p.Name
 	if name == "" {
-		name = fmt.Sprintf("program %d", p.Number)
+		name = "program " + ProgramNumber(p.Number)
 	}
 	return fmt.Sprintf("%s version %d", name, p.Version)
 }

@@ -84,7 +84,7 @@ func (d *rdmaDialer) dial(ctx context.Context) (carrier, error) {
 		MaxCall: usualMessage, MaxReply: o.MaxReply,
 		First: firstTime, PartTime: partTime, GiveUp: max(o.Timeout, 0),
 	}
-	s := &rdmaClient{rdmaConn: &rdmaConn{cq: verbs.NewCompletionQueue(), yields: true, strays: &d.client.counters.unmatched}, client: d.client, dialer: d, config: config}
+	s := &rdmaClient{rdmaConn: &rdmaConn{cq: verbs.NewCompletionQueue(), yields: true, counters: d.client.counters}, client: d.client, dialer: d, config: config}
 	if callbacks := o.Callbacks; callbacks != nil {
 		config.Reverse, config.MaxCall = callbacks.opts.Credits, callbacks.opts.MaxCall
 		c := newRDMAServer(s.rdmaConn, callbacks)
@@ -171,9 +171,9 @@ func (s *rdmaClient) submit(c *clientCall) {
 }
 
 // flush lets callers that are about to call as well do so first: replies that came together wake their callers together, and the calls
-// that follow then go by one system call.
-func (s *rdmaClient) flush() {
-	if len(s.client.credits) > 1 {
+// that follow then go by one system call. Replies with long items do not come together.
+func (s *rdmaClient) flush(c *clientCall) {
+	if len(s.client.credits) > 1 && (c == nil || !goesAlone(len(c.into), c.out.items)) {
 		runtime.Gosched()
 	}
 	s.rdmaConn.flush()
@@ -256,37 +256,6 @@ func (r *rdmaOutgoing) returned() {
 		client.failed(c.xid, r.errorOf())
 	}
 	r.done <- struct{}{}
-}
-
-// errorOf returns what an error of the machine means for the caller, with what helps if this side can do something.
-func (r *rdmaOutgoing) errorOf() error {
-	if long := (*rpcrdma.LongReplyError)(nil); errors.As(r.Err, &long) {
-		return longReply(long.Length, long.Most)
-	}
-	var refused *rpcrdma.PeerError
-	if !errors.As(r.Err, &refused) {
-		return r.Err
-	}
-	room := 0
-	if r.Into != nil {
-		room = len(r.Into[0])
-	}
-	const remedy = "give a longer Into, or raise MaxResults"
-	switch report := refused.Report; {
-	case refused.Version == rpcrdma.Version1 && report.Code == rpcrdma.CodeChunk && len(r.Items) == 0:
-		return fmt.Errorf("%w: what it needs is not known, Into has %d octets, MaxResults is %d: %s (%w)", ErrTooLong, room, r.of.maxResults, remedy, r.Err)
-	case refused.Version == rpcrdma.Version1 && report.Code == rpcrdma.CodeChunk:
-		return fmt.Errorf("%w, or the server takes no such arguments: Into has %d octets, MaxResults is %d: %s (%w)", ErrTooLong, room, r.of.maxResults, remedy, r.Err)
-	case report.Code == rpcrdma.CodeWriteResource:
-		return fmt.Errorf("%w: an item of %d octets, Into has %d: give a longer Into (%w)", ErrTooLong, report.Needed, room, r.Err)
-	case report.Code == rpcrdma.CodeReplyResource:
-		return fmt.Errorf("%w: %d octets, MaxResults is %d: %s (%w)", ErrTooLong, report.Needed, r.of.maxResults, remedy, r.Err)
-	case refused.Version == rpcrdma.Version2 && report.Code == rpcrdma.CodeSystem:
-		return fmt.Errorf("%w (%w)", ErrSystem, r.Err)
-	case report.Code == rpcrdma.CodeBadXDR && len(r.Items) > 0:
-		return fmt.Errorf("%w: the server may have another table: compare BulkArgs", r.Err)
-	}
-	return r.Err
 }
 
 // lent is what a call over RDMA gives to the peer, besides its inline bytes. Unless the caller said that the peer may use

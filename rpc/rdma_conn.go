@@ -24,8 +24,9 @@ type rdmaConn struct {
 	// yields has the goroutine that reads let those run that it has woken, before it looks for more: it would keep their processor.
 	yields bool
 
-	reads  atomic.Uint64  // batches of completions
-	strays *atomic.Uint64 // counts Replies and ERRORs to no call
+	reads    atomic.Uint64   // batches of completions
+	counters *clientCounters // of Replies and ERRORs to no call, and of messages that are malformed
+	fault    func(message []byte) (instead [][]byte, goesOn bool)
 
 	// waits ends when the queue pair has: then no receive may be posted that would complete to tell so.
 	waits context.Context
@@ -41,16 +42,17 @@ type rdmaConn struct {
 	runs     func() // run, made once: a go statement takes no memory then
 	machine  *rpcrdma.Machine
 	events   []rdmaEvent
-	works    []verbs.Work      // that are not posted
-	receives []verbs.Receive   // that are not posted
-	posted   []*rpcrdma.Buffer // from first on: receives that are not complete, in order
-	first    int               // in posted
-	size     int               // of receives
-	counted  uint64            // of strays
-	timer    *time.Timer       // of Machine.Tick
-	tick     time.Time         // when the timer fires; zero: it does not
-	version  atomic.Uint32     // of RPC-over-RDMA, as far as it is known
-	done     chan struct{}     // closed at the end, when no goroutine has the turn any more
+	works    []verbs.Work                          // that are not posted
+	receives []verbs.Receive                       // that are not posted
+	posted   []*rpcrdma.Buffer                     // from first on: receives that are not complete, in order
+	first    int                                   // in posted
+	size     int                                   // of receives
+	counted  struct{ unmatched, malformed uint64 } // of the machine's, in counters
+	closing  bool                                  // shutdown is to begin when what was heard is posted
+	timer    *time.Timer                           // of Machine.Tick
+	tick     time.Time                             // when the timer fires; zero: it does not
+	version  atomic.Uint32                         // of RPC-over-RDMA, as far as it is known
+	done     chan struct{}                         // closed at the end, when no goroutine has the turn any more
 }
 
 // rdmaEvent is something that the machine is told.
@@ -205,6 +207,10 @@ func (c *rdmaConn) run() {
 			c.end(now)
 		}
 		c.drive(now)
+		if c.closing { // what was heard before is posted
+			c.closing = false
+			go c.shutdown()
+		}
 		c.mu.Lock()
 		if len(c.inbox) == 0 {
 			c.taken = false
@@ -259,7 +265,7 @@ func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
 	case rdmaTerms:
 		e.terms <- c.machine.Terms()
 	case rdmaClose:
-		go c.shutdown()
+		c.closing = true
 	case rdmaLost:
 		return true
 	}
@@ -271,6 +277,12 @@ func (c *rdmaConn) drive(now time.Time) {
 	if v := c.machine.Version(); v != c.version.Load() {
 		c.version.Store(v) // before a handler asks for it
 	}
+	unmatched, malformed := c.machine.Unmatched(), c.machine.Malformed()
+	if n := &c.counted; unmatched != n.unmatched || malformed != n.malformed {
+		c.counters.unmatched.Add(unmatched - n.unmatched) // before the call returns whose Reply came after them
+		c.counters.malformed.Add(malformed - n.malformed)
+		n.unmatched, n.malformed = unmatched, malformed
+	}
 	var a rpcrdma.Action
 	for {
 		for c.machine.Next(c.qp.Room()-len(c.works), &a) {
@@ -279,10 +291,6 @@ func (c *rdmaConn) drive(now time.Time) {
 		if !c.post() {
 			break // there was nothing more
 		}
-	}
-	if n := c.machine.Unmatched(); n != c.counted {
-		c.strays.Add(n - c.counted)
-		c.counted = n
 	}
 	c.retick(now)
 }
@@ -295,6 +303,10 @@ func (c *rdmaConn) do(a *rpcrdma.Action) {
 		switch a.Op {
 		case rpcrdma.OpSend:
 			w.Op, w.Invalidating, w.Invalidate = verbs.OpSend, a.Invalidate != 0, a.Invalidate
+			if c.fault != nil {
+				c.misbehave(w)
+				return
+			}
 		case rpcrdma.OpWrite:
 			w.Op = verbs.OpWrite
 		case rpcrdma.OpRead:

@@ -28,6 +28,41 @@ func TestRDMAEndWithoutReceives(t *testing.T) {
 	within(t, "the connection", func() { <-c.rdmaConn.done })
 }
 
+// TestRDMACloseSendsWhatIsPosted checks that a reply which was given before a server closes its connection gets to the client whole: what is posted goes before the end.
+func TestRDMACloseSendsWhatIsPosted(t *testing.T) {
+	overRDMA(t, func(t *testing.T, so *ServerOptions, co *ClientOptions, transport string) {
+		h := &service{}
+		s, address := serveRDMA(t, h, so)
+		const length = 1 << 20
+		for range 4 { // each closes its connection
+			b := dial(t, address, co).Bind(testProgram, None)
+			entered, hold := make(chan struct{}), make(chan struct{})
+			h.backBy(func(ctx context.Context, c *Call) error {
+				close(entered)
+				<-hold
+				return c.Reply(&data{b: c.Buffer(length)})
+			})
+			var got data
+			done := begin(func() error {
+				return b.Call(t.Context(), procBack, nil, &got, &CallOptions{Into: make([]byte, length)})
+			})
+			<-entered
+			c := onlyConn(t, s)
+			takeTurn(c.rdmaConn)
+			close(hold)
+			waitInbox(c.rdmaConn, 1)
+			c.rdmaConn.close(errEvicted)
+			c.run()
+			within(t, "the call", func() {
+				if err := <-done; err != nil || len(got.b) != length {
+					t.Errorf("%d octets, %v", len(got.b), err)
+				}
+			})
+			within(t, "the connection", func() { <-c.rdmaConn.done })
+		}
+	})
+}
+
 // TestRDMACloseUnderLock checks that a client can close a connection while it holds its lock, and a reply waits for the turn.
 func TestRDMACloseUnderLock(t *testing.T) {
 	h := &service{entered: make(chan struct{}), hold: make(chan struct{})}
@@ -105,7 +140,7 @@ func TestRDMALateCalls(t *testing.T) {
 		client.calls[call.xid] = call
 		client.submit(call)
 		client.mu.Unlock()
-		conn.flush()
+		conn.flush(call)
 		within(t, "the call", func() { <-call.done })
 		if call.err != nil {
 			t.Fatal(call.err)

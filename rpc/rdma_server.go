@@ -48,7 +48,7 @@ func (s *Server) ServeRequest(r *verbs.Request) error {
 		Peer: rpcrdma.ParsePrivate(r.Private), MaxCall: s.opts.MaxCall, MaxReply: s.opts.MaxCall,
 		Reverse: s.opts.Callbacks, First: s.partTime, PartTime: s.partTime, GiveUp: usualTimeout,
 	}
-	c := newRDMAServer(&rdmaConn{cq: verbs.NewCompletionQueue()}, s)
+	c := newRDMAServer(&rdmaConn{cq: verbs.NewCompletionQueue(), fault: s.opts.Fault}, s)
 	c.host = hostOf(r.RemoteAddr())
 	defer c.cancel()
 	if err := s.enter(c); err != nil {
@@ -60,7 +60,7 @@ func (s *Server) ServeRequest(r *verbs.Request) error {
 	c.posted, receives = receiveBuffers(config.Posted(), rdmaSize)
 	qp, err := r.Accept(c.ctx, &verbs.Options{
 		Private: config.Local.Append(nil), Posted: receives, Receives: config.Receives(), Sends: serverSends,
-		Completions: c.cq, Received: c.cq, NoCRC: s.opts.NoCRC,
+		Completions: c.cq, Received: c.cq, NoCRC: s.opts.NoCRC, GiveUp: s.takeTime,
 	})
 	if err != nil {
 		return err
@@ -120,8 +120,8 @@ func newRDMAServer(conn *rdmaConn, s *Server) *rdmaServer {
 	c := &rdmaServer{rdmaConn: conn, server: s, held: make(map[*rpcrdma.Incoming]*serverCall)}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	conn.answers = c
-	if conn.strays == nil { // else that of a client
-		conn.strays = &s.calls.unmatched
+	if conn.counters == nil { // else that of a client
+		conn.counters = &s.calls
 	}
 	return c
 }
@@ -166,7 +166,7 @@ func (c *rdmaServer) place(in *rpcrdma.Incoming) {
 	}
 	call := c.server.pool.Get().(*serverCall)
 	call.conn, call.in = c, in
-	call.share.n = in.ItemsLength()
+	call.share.host, call.share.n = c.host, in.ItemsLength()
 	c.held[in] = call
 	c.life.Lock()
 	c.fetching++
@@ -240,8 +240,16 @@ func (c *rdmaServer) ended() {
 	}
 }
 
-// dispatch has a call carried out when the server has a place for it.
-func (c *rdmaServer) dispatch(call *serverCall) { c.server.start(call, &c.all) }
+// dispatch has a call carried out when the server has memory for its reply and a place for it. At a client, whose server is one, it has memory.
+func (c *rdmaServer) dispatch(call *serverCall) {
+	c.all.Add(1)
+	call.all = &c.all
+	if c.dialed != nil || call.needsRoom() {
+		c.server.start(call)
+	}
+}
+
+func (c *rdmaServer) hasRoom(call *serverCall) { c.server.start(call) }
 
 func (c *rdmaServer) reply(call *serverCall) {
 	if call.rec.tooLong > 0 && call.in.Version == rpcrdma.Version2 { // RPC2-104
@@ -263,8 +271,9 @@ func (c *rdmaServer) replyLater(call *serverCall) { c.reply(call) }
 
 // answer lets handlers that are about to answer as well do so first, as [rdmaClient.flush] does.
 func (c *rdmaServer) answer(call *serverCall) {
-	c.reply(call)
-	if c.several() {
+	alone := goesAlone(0, call.enc.Items())
+	c.reply(call) // from here on the call is the machine's
+	if !alone && c.several() {
 		runtime.Gosched()
 	}
 	c.flush()

@@ -88,18 +88,21 @@ func waitFor(t *testing.T, what string, is func() bool) {
 func (b *budget) state() (left, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.left, len(b.waiting)
+	for _, h := range b.turn {
+		waiting += len(h.waiting)
+	}
+	return b.left, waiting
 }
 
 // TestRDMABudget checks that peers which do not answer Reads hold no more memory than the server has for all, that a connection that waits for it and
 // ends gives back nothing that it did not have, and that others are served during that time and afterwards.
 func TestRDMABudget(t *testing.T) {
 	s, address := serveRDMA(t, &service{}, nil)
-	const whole = 200000
+	const whole = 400000
 	s.budget.left = whole
 	first := dialDeaf(t, address)
 	first.echo(1, 150000)
-	waitFor(t, "the first call holds memory", func() bool { left, _ := s.budget.state(); return left == 50000 })
+	waitFor(t, "the first call holds memory", func() bool { left, _ := s.budget.state(); return left == 250000 })
 	second := dialDeaf(t, address)
 	second.echo(1, 150000)
 	waitFor(t, "the second call waits", func() bool { _, waiting := s.budget.state(); return waiting == 1 })
@@ -112,7 +115,7 @@ func TestRDMABudget(t *testing.T) {
 	}
 	third.qp.Abort()
 	waitFor(t, "the third connection ends", func() bool { return s.Stats().Connections == 3 })
-	if left, waiting := s.budget.state(); left != 50000 || waiting != 1 {
+	if left, waiting := s.budget.state(); left != 250000 || waiting != 1 {
 		t.Errorf("%d octets are left, %d calls wait", left, waiting)
 	}
 	second.qp.Abort()

@@ -40,7 +40,7 @@ func (c *Client) connected(s carrier) {
 	}
 	s.begin()
 	c.mu.Unlock()
-	s.flush()
+	s.flush(nil)
 }
 
 // connect begins to connect again. c.mu is held.

@@ -52,6 +52,8 @@ func (r record) isMessage() bool {
 type records struct {
 	// limit is the length of the longest record.
 	limit int
+	// more, if it is there, says how much longer a record may be that begins with head, of kindLength at least.
+	more func(head []byte) int
 	// long returns memory for a record of n octets that begins with head, as record has it.
 	long func(head []byte, n int) ([]byte, *memory)
 
@@ -166,9 +168,9 @@ func (r *records) whole() (rec record, ok, more bool, err error) {
 	n, last, ok := r.mark()
 	b := r.chunkLeft()
 	switch {
-	case !ok:
+	case !ok, last && n > r.limit && r.more != nil && len(b) < markLength+kindLength:
 		return record{}, false, false, nil
-	case !last || n > r.limit:
+	case !last || n > r.most(b[markLength:], n):
 		r.body, r.mem, r.left, r.last, r.state = nil, nil, 0, false, gathering
 		return record{}, false, true, nil
 	case len(b) >= markLength+n:
@@ -183,6 +185,14 @@ func (r *records) whole() (rec record, ok, more bool, err error) {
 	return record{}, false, false, nil
 }
 
+// most returns how long a record may be that begins with head, and is n octets or more.
+func (r *records) most(head []byte, n int) int {
+	if n <= r.limit || r.more == nil || len(head) < kindLength {
+		return r.limit
+	}
+	return r.limit + r.more(head)
+}
+
 // fragment begins the next fragment of a record that is gathered, or skipped. If the record becomes too long with it,
 // fragment returns its head. Without a fragment left is 0, and last false.
 func (r *records) fragment() (rec record, ok bool, err error) {
@@ -193,6 +203,7 @@ func (r *records) fragment() (rec record, ok bool, err error) {
 	if n == 0 && !last {
 		return record{}, false, errEmptyFragment
 	}
+	ok = false
 	if tooLong := n > r.limit-len(r.body); tooLong && r.state == gathering {
 		wanted := min(max(headLength-len(r.body), 0), n)
 		b := r.chunkLeft()[markLength:]
@@ -202,10 +213,11 @@ func (r *records) fragment() (rec record, ok bool, err error) {
 		if len(b) < wanted {
 			return record{}, false, nil
 		}
-		rec, ok = record{b: append(r.body, b[:wanted]...), tooLong: len(r.body) + n}, true
-		r.body, r.state = nil, skipping
-	} else {
-		ok = false
+		head := append(r.body[:len(r.body):len(r.body)], b[:wanted]...)
+		if length := len(r.body) + n; length > r.most(head, length) {
+			rec, ok = record{b: head, tooLong: length}, true
+			r.body, r.state = nil, skipping
+		}
 	}
 	r.start += markLength
 	r.left, r.last = n, last

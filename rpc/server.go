@@ -36,6 +36,9 @@ type ServerOptions struct {
 	Versions Versions
 	// NoCRC does without the checksums of iWARP where the client does, too. TCP's checksum is left.
 	NoCRC bool
+	// Fault has the server misbehave over RDMA, for tests of clients. It is given each message that is to go by Send, and returns those that
+	// go in its place, if any. If it reports false the connection ends. Many goroutines call it, and it may not change the message.
+	Fault func(message []byte) (instead [][]byte, goesOn bool)
 	// Auth decides whether a call is taken. It returns nil, an [AuthError], or another error for
 	// SYSTEM_ERR. Without it calls with AUTH_NONE and AUTH_SYS are. It is not asked about NULL.
 	Auth func(c *Call) error
@@ -52,8 +55,11 @@ const (
 	usualPerHost     = 256
 	usualMessage     = 1<<20 + 64<<10
 	// usualBudget is how much memory all connections over RDMA have together for items that they fetch, and until the calls
-	// are answered; it is two of the longest calls at least. It is arbitrary.
+	// are answered; it is four of the longest calls at least, of which one host has two. It is arbitrary.
 	usualBudget = 64 << 20
+	// usualReplies is how much memory all connections have together for items of replies, from when a handler is called until its reply has been sent. It is
+	// arbitrary.
+	usualReplies = 256 << 20
 	// writeTime is for how long a client may take nothing of a reply.
 	writeTime = 30 * time.Second
 	// recordTime is for how long a call may come. It is arbitrary: 1 MiB in this time are 35 KB/s.
@@ -67,10 +73,12 @@ const (
 // Server serves programs to clients, over any number of listeners and connections.
 type Server struct {
 	opts     ServerOptions
-	budget   budget
+	budget   budget // for items that are fetched
+	replies  budget
 	programs map[uint32][]served
 	slots    slots
 	partTime time.Duration // of [rpcrdma.Config]; First as well
+	takeTime time.Duration // over RDMA: for how long a client may take nothing
 	pool     sync.Pool     // of *serverCall
 	counters serverCounters
 	calls    clientCounters // of handlers, to clients
@@ -106,8 +114,9 @@ func NewServer(o *ServerOptions) *Server {
 	if n := cmp.Or(s.opts.Duplicates, usualDuplicates); n > 0 {
 		s.duplicates = newDuplicates(n)
 	}
-	s.budget.left = max(usualBudget, 2*s.opts.MaxCall)
-	s.partTime = partTime
+	s.budget.left = max(usualBudget, 4*s.opts.MaxCall)
+	s.replies.left = max(usualReplies, 4*usualMessage)
+	s.partTime, s.takeTime = partTime, writeTime
 	s.slots.places = make(chan struct{}, s.opts.Calls)
 	s.pool.New = func() any { return newServerCall(s) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -318,7 +327,7 @@ func (s *Server) find(c *serverCall, answer *replyHeader) {
 		answer.status = statusProgramMismatch
 		return
 	}
-	c.Procedure, c.Auth = c.header.procedure, c.header.credential
+	c.Procedure, c.XID, c.Auth = c.header.procedure, c.header.xid, c.header.credential
 	if c.procedure = c.Program.procedure(c.Procedure); c.procedure == nil && c.Procedure != 0 {
 		answer.status = statusProcedureUnavailable
 	}
@@ -341,12 +350,13 @@ func (s *Server) carryOut(c *serverCall) {
 		c.conn.refuse(c)
 		return
 	}
+	c.fitRoom()
 	c.conn.answer(c)
 }
 
 // once carries out a call of a procedure that is not idempotent, unless it has come before, and answers it.
 func (s *Server) once(c *serverCall) {
-	id := identity{c.conn.client(), c.header.xid, c.header.program, c.header.version, c.header.procedure, s.duplicates.checksum(c.rec.b, c.dec.Offset(), c.items)}
+	id := identity{c.conn.client(), c.header.xid, c.header.program, c.header.version, c.header.procedure, s.duplicates.checksum(c.header.credential, c.rec.b, c.dec.Offset(), c.items)}
 	s.mu.Lock()
 	entry, reply, before := s.duplicates.begin(id, c)
 	s.mu.Unlock()
@@ -361,6 +371,7 @@ func (s *Server) once(c *serverCall) {
 		waiter := s.duplicates.end(entry, kept, time.Now())
 		s.mu.Unlock()
 		s.free()
+		c.fitRoom()
 		c.conn.answer(c)
 		if waiter != nil {
 			waiter.repeat(kept)

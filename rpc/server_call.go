@@ -16,7 +16,8 @@ type serverCall struct {
 	server    *Server
 	conn      serverCarrier
 	in        *rpcrdma.Incoming // over RDMA
-	share     share             // over RDMA: what it has of the server's budget
+	share     share             // over RDMA: what it has of the server's budget for items
+	room      share             // what it has of that for replies
 	misplaced bool              // over RDMA: an item was sent by itself at a place where none may be
 	rec       record            // the message
 	items     []xdr.Item
@@ -36,7 +37,7 @@ const keptBuffer = 64 << 10
 
 func newServerCall(s *Server) *serverCall {
 	c := &serverCall{server: s}
-	c.out.sent, c.share.granted = c.done, c.granted
+	c.out.sent, c.share.granted, c.room.granted = c.done, c.granted, c.hasRoom
 	c.runs = func() { s.run(c) }
 	return c
 }
@@ -63,6 +64,33 @@ func (c *serverCall) check() error {
 		return tooManyItems("results", n, results)
 	}
 	return nil
+}
+
+// needsRoom has the call take a share of the memory for replies. It reports whether it has it now; otherwise hasRoom is called when it has. What the reply
+// takes is known when the handler has returned: see fitRoom.
+func (c *serverCall) needsRoom() bool {
+	if c.procedure.BulkResults == 0 {
+		return true
+	}
+	c.room.host, c.room.n = c.conn.client(), min(c.server.opts.MaxCall, usualMessage)
+	return c.server.replies.take(&c.room)
+}
+
+func (c *serverCall) hasRoom() { c.conn.(roomTaker).hasRoom(c) }
+
+// roomTaker is a connection whose calls wait for memory for their replies.
+type roomTaker interface{ hasRoom(c *serverCall) }
+
+// fitRoom gives back what the reply does not take of its share.
+func (c *serverCall) fitRoom() {
+	if c.room.n == 0 {
+		return
+	}
+	n := 0
+	for _, item := range c.enc.Items() {
+		n += len(item.Data)
+	}
+	c.server.replies.resize(&c.room, n)
 }
 
 // refuseTooLong makes SYSTEM_ERR the reply to a call that is too long. If its head says which procedure it calls, Failed is told.
@@ -117,6 +145,7 @@ func (c *serverCall) refuse() {
 // repeat answers the call by a reply that was kept.
 func (c *serverCall) repeat(reply []byte) {
 	c.enc.Reset(append(c.buffer[:0], reply...))
+	c.fitRoom()
 	c.conn.answer(c)
 }
 
@@ -133,10 +162,11 @@ func (c *serverCall) done() {
 		buffer = nil
 	}
 	c.enc.Reset(nil) // the items' memory is no longer the reply's
+	server.replies.put(&c.room)
 	conn.done(c)
 	*c = serverCall{
 		Call: Call{enc: c.enc, buffers: c.buffers, sent: c.sent}, server: server,
-		share: share{granted: c.share.granted}, out: outgoing{sent: c.out.sent}, buffer: buffer, runs: c.runs,
+		share: share{granted: c.share.granted}, room: share{granted: c.room.granted}, out: outgoing{sent: c.out.sent}, buffer: buffer, runs: c.runs,
 	}
 	server.pool.Put(c)
 }

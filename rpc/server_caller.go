@@ -18,7 +18,7 @@ func (c *connCaller) begin() { go c.write() }
 func (c *connCaller) submit(call *clientCall) { c.sender.put(&call.out) }
 
 // flush has the goroutine that writes wake up. Callers do not write: their contexts may end.
-func (c *connCaller) flush() {
+func (c *connCaller) flush(*clientCall) {
 	select {
 	case c.wake <- struct{}{}:
 	default:

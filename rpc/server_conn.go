@@ -30,6 +30,7 @@ type serverConn struct {
 	pending bool // of the goroutine that reads: it has queued replies
 
 	callbacks callbacks
+	roomed    chan struct{} // has one when the call that waits for it has memory for its reply
 
 	mu  sync.Mutex
 	why error // the connection was closed
@@ -51,7 +52,7 @@ var (
 )
 
 func newServerConn(s *Server, nc net.Conn) *serverConn {
-	c := &serverConn{server: s, nc: nc, credits: make(chan struct{}, s.opts.Credits)}
+	c := &serverConn{server: s, nc: nc, credits: make(chan struct{}, s.opts.Credits), roomed: make(chan struct{}, 1)}
 	c.host = hostOf(nc.RemoteAddr())
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.sender.init(nc)
@@ -145,6 +146,11 @@ func (c *serverConn) place(places chan struct{}, end <-chan struct{}) bool {
 		return true
 	default:
 	}
+	return c.wait(places, nil, end)
+}
+
+// wait is place that has found none. With given in its stead it waits for that.
+func (c *serverConn) wait(places chan<- struct{}, given, end <-chan struct{}) bool {
 	c.flush()
 	var behind <-chan time.Time
 	if c.server.opts.Callbacks > 0 {
@@ -155,6 +161,8 @@ func (c *serverConn) place(places chan struct{}, end <-chan struct{}) bool {
 	for {
 		select {
 		case places <- struct{}{}:
+			return true
+		case <-given:
 			return true
 		case <-end:
 			return false
@@ -191,11 +199,20 @@ func (c *serverConn) replyLater(call *serverCall) {
 // refuse gives up a call without a reply.
 func (c *serverConn) refuse(call *serverCall) { call.done() }
 
-// dispatch has a call carried out. It waits for a place, and the connection reads no more until then.
+// dispatch has a call carried out. It waits for memory for its reply and for a place, and the connection reads no more until then.
 func (c *serverConn) dispatch(call *serverCall) {
+	if !call.needsRoom() && !c.wait(nil, c.roomed, c.ctx.Done()) {
+		if !c.server.replies.withdraw(&call.room) {
+			<-c.roomed // what grants it still knows the call
+		}
+		call.done()
+		return
+	}
 	c.place(c.server.slots.places, nil) // handlers return when the server is closed
 	go call.runs()
 }
+
+func (c *serverConn) hasRoom(*serverCall) { c.roomed <- struct{}{} }
 
 // answer sends the reply of a call.
 func (c *serverConn) answer(call *serverCall) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -54,6 +55,7 @@ func TestStates(t *testing.T) {
 			{"NULL of an unknown flavor", words(8, 0, 2, n, v, 0, 6, 0, 0, 0), words(8, 1, 0, 0, 0, 0), nil},
 			{"handler: procedure unavailable", call(n, v, procFail), words(8, 1, 0, 0, 0, 3), fmt.Errorf("because: %w", ErrProcedureUnavailable)},
 			{"handler: garbage", call(n, v, procFail), words(8, 1, 0, 0, 0, 4), fmt.Errorf("because: %w", &xdr.Error{})},
+			{"handler: garbage, by its name", call(n, v, procFail), words(8, 1, 0, 0, 0, 4), fmt.Errorf("because: %w", ErrGarbageArgs)},
 			{"handler: credential", call(n, v, procFail), words(8, 1, 1, 1, 5), fmt.Errorf("because: %w", &AuthError{TooWeak})},
 			{"handler: else", call(n, v, procFail), words(8, 1, 0, 0, 0, 5), systemErr},
 			{"and again NULL", call(n, v, 0), words(8, 1, 0, 0, 0, 0), nil},
@@ -65,7 +67,7 @@ func TestStates(t *testing.T) {
 		if len(failed) != 1 || failed[0] != systemErr {
 			t.Errorf("Failed heard of %v", failed)
 		}
-		if st := s.Stats(); st.Calls != 19 || st.Unavailable != 6 || st.Garbage != 2 || st.Denied != 5 || st.Failed != 1 || st.Connections != 1 {
+		if st := s.Stats(); st.Calls != 20 || st.Unavailable != 6 || st.Garbage != 3 || st.Denied != 5 || st.Failed != 1 || st.Connections != 1 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -221,6 +223,29 @@ func TestBackPressureOfOne(t *testing.T) {
 		p.nc.Close()
 		close(h.hold)
 		s.Close()
+	})
+}
+
+// TestXID checks that a handler knows the XID of its call, so that a log can name the call as a capture does.
+func TestXID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &service{}
+		var got []uint32
+		h.backBy(func(_ context.Context, c *Call) error {
+			got = append(got, c.XID)
+			return nil
+		})
+		s := testServer(h, nil)
+		p, _ := serveRaw(t, s)
+		for _, xid := range []uint32{0x614e9044, 0, 7} {
+			p.send(callOf(xid, procBack, nil))
+			p.expect("reply", replyTo(xid, nil))
+		}
+		p.nc.Close()
+		s.Close()
+		if want := []uint32{0x614e9044, 0, 7}; !slices.Equal(got, want) {
+			t.Errorf("%#x, want %#x", got, want)
+		}
 	})
 }
 

@@ -49,10 +49,8 @@ func (s *slots) put() (next *serverCall) {
 	return next
 }
 
-// start has a call carried out as soon as there is a place for it, by a goroutine that all counts.
-func (s *Server) start(c *serverCall, all *sync.WaitGroup) {
-	all.Add(1)
-	c.all = all
+// start has a call carried out as soon as there is a place for it.
+func (s *Server) start(c *serverCall) {
 	if s.slots.take(c) {
 		go c.runs()
 	}

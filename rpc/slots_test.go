@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 // TestSlots checks that calls which wait here get places in order, in turn with streams, and that no place is lost.
@@ -44,6 +45,32 @@ func TestSlots(t *testing.T) {
 	if s.put() != nil || len(s.places) != 0 {
 		t.Error("a place is lost")
 	}
+}
+
+// TestSlotsTakeTurns checks that streams and calls that wait here get every other place, as long as both wait.
+func TestSlotsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slots{places: make(chan struct{}, 1)}
+		for range 5 {
+			s.take(&serverCall{})
+		}
+		streams := 0
+		for range 4 {
+			go func() {
+				s.places <- struct{}{}
+				streams++
+			}()
+		}
+		synctest.Wait()
+		for i := range 8 {
+			before := streams
+			next := s.put()
+			synctest.Wait()
+			if stream := streams > before; stream == (next != nil) || stream != (i%2 == 0) {
+				t.Errorf("place %d: a stream has it: %v, a call has it: %v", i, stream, next != nil)
+			}
+		}
+	})
 }
 
 // TestWaitingCallsTakeNoGoroutine checks that calls over RDMA which wait for a place take no goroutine, and are carried out.

@@ -62,11 +62,12 @@ type ClientStats struct {
 	Lost        uint64 // calls that ended with ErrLost or ErrNoReply
 	Abandoned   uint64 // calls whose context ended before the reply came
 	Unmatched   uint64 // replies to no call, as to one that was abandoned: they are dropped
+	Malformed   uint64 // messages that are no replies, or whose header cannot be read: they are dropped
 	Connections uint64 // that were made
 }
 
 type clientCounters struct {
-	calls, resent, repeated, lost, abandoned, unmatched, connections atomic.Uint64
+	calls, resent, repeated, lost, abandoned, unmatched, malformed, connections atomic.Uint64
 }
 
 // Stats returns what the client has counted. That of a server's handlers ([Call.Client]) counts those of all connections.
@@ -74,6 +75,6 @@ func (c *Client) Stats() ClientStats { return c.counters.stats() }
 
 func (n *clientCounters) stats() ClientStats {
 	return ClientStats{
-		Calls: n.calls.Load(), Resent: n.resent.Load(), Repeated: n.repeated.Load(), Lost: n.lost.Load(), Abandoned: n.abandoned.Load(), Unmatched: n.unmatched.Load(), Connections: n.connections.Load(),
+		Calls: n.calls.Load(), Resent: n.resent.Load(), Repeated: n.repeated.Load(), Lost: n.lost.Load(), Abandoned: n.abandoned.Load(), Unmatched: n.unmatched.Load(), Malformed: n.malformed.Load(), Connections: n.connections.Load(),
 	}
 }

@@ -62,7 +62,7 @@ func abort(nc net.Conn) {
 }
 
 // flush has the goroutine that writes wake up. Callers do not write: their contexts may end.
-func (s *stream) flush() {
+func (s *stream) flush(*clientCall) {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -99,7 +99,7 @@ func (s *stream) read() {
 }
 
 func (s *stream) replies() error {
-	r := records{limit: s.client.opts.MaxReply, long: s.memory}
+	r := records{limit: s.client.opts.MaxReply, more: s.into, long: s.memory}
 	if s.answers != nil {
 		r.limit = max(r.limit, s.answers.server.opts.MaxCall)
 	}
@@ -131,14 +131,22 @@ func (s *stream) reply(rec record) {
 		return
 	}
 	if !rec.is(kindReply) {
-		s.client.counters.unmatched.Add(1)
+		s.client.counters.malformed.Add(1)
 		rec.mem.release()
 		return
 	}
-	if rec.tooLong == 0 && len(rec.b) > s.client.opts.MaxReply { // calls may be longer
+	if rec.tooLong == 0 && len(rec.b) > s.client.opts.MaxReply && len(rec.b) > s.client.opts.MaxReply+s.into(rec.b) { // calls may be longer
 		rec.tooLong = len(rec.b)
 	}
 	s.client.replied(binary.BigEndian.Uint32(rec.b), rec, nil)
+}
+
+// into returns how much longer than MaxReply a record may be: a reply to a call with Into has that room as well, as over RDMA.
+func (s *stream) into(head []byte) int {
+	if !(record{b: head}).is(kindReply) {
+		return 0
+	}
+	return s.client.into(binary.BigEndian.Uint32(head))
 }
 
 // memory returns where a long reply goes: into memory that is used again if the call copies what it needs of

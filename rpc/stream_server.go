@@ -78,7 +78,7 @@ func (a *streamServer) answer(c *serverCall) {
 		c.done()
 		return
 	}
-	a.stream.flush()
+	a.stream.flush(nil)
 }
 
 func (a *streamServer) reply(c *serverCall)      { a.answer(c) }
@@ -94,7 +94,9 @@ func (a *streamServer) dispatch(c *serverCall) {
 		a.answer(c)
 		return
 	}
-	a.server.start(c, &a.handlers)
+	a.handlers.Add(1)
+	c.all = &a.handlers
+	a.server.start(c)
 }
 
 func (a *streamServer) done(*serverCall) {

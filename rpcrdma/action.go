@@ -68,7 +68,7 @@ func (q *actions) take(a *Action) bool {
 // work is what a posted work holds until it is complete.
 type work struct {
 	slot *Buffer   // what is sent
-	in   *Incoming // whose Write, Read, or last Send it is
+	in   *Incoming // whose Write or Read it is
 	read bool
 }
 
@@ -108,7 +108,7 @@ func (m *Machine) post(a *Action, room int, op Op, data []byte, told bool, w wor
 	a.Kind, a.Op, a.Data = ActPost, op, data
 	a.Serial = m.works.add(w)
 	m.works.silent++
-	if told || op == OpRead || room == 1 || m.works.silent >= m.cfg.Sends/4 {
+	if told || room == 1 || m.works.silent >= m.cfg.Sends/4 {
 		a.Signaled = true
 		m.works.silent = 0
 	}

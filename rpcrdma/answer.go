@@ -11,7 +11,6 @@ import (
 type answering struct {
 	answer  Answer
 	special bool // the message goes into the Reply chunk
-	lent    bool // a work refers to the program's memory
 
 	chunk   int // the Write chunk that is being written, then the Reply chunk
 	cursor  segmentCursor
@@ -42,8 +41,6 @@ func (m *Machine) Fail(now time.Time, in *Incoming, r Report) {
 	if in.state != inPlacing && in.state != inWork {
 		return
 	}
-	in.state = inAnswering
-	in.answering = answering{}
 	if in.Gone {
 		m.rsp.release(m, in)
 		return
@@ -101,7 +98,7 @@ func (r *responder) plan(m *Machine, in *Incoming) Report {
 	h := in.replyHeader(TypeMsg)
 	switch {
 	case h.Size()+length <= m.threshold():
-	case in.hasReply && uint64(length) <= in.reply.Length():
+	case uint64(length) <= in.reply.Length():
 		in.special = true
 		in.reply.fill(length)
 	case m.version == Version2: // in parts (RPC2-051)
@@ -136,7 +133,6 @@ func (in *Incoming) replyHeader(t Type) Header {
 func (r *responder) next(m *Machine, room int, in *Incoming, a *Action) (posted, done bool) {
 	if to, data, ok := in.nextWrite(); ok {
 		in.writing++
-		in.lent = true
 		m.post(a, room, OpWrite, data, false, work{in: in})
 		a.To = to
 		return true, false
@@ -167,16 +163,12 @@ func (r *responder) next(m *Machine, room int, in *Incoming, a *Action) (posted,
 		rest -= len(piece)
 	}
 	in.left -= n
-	w := work{slot: slot}
 	if k == kindPart {
-		m.post(a, room, OpSend, b, false, w)
+		m.post(a, room, OpSend, b, false, work{slot: slot})
 		return true, false
 	}
-	if in.lent {
-		w.in = in
-		in.writing++
-	}
-	m.post(a, room, OpSend, b, in.lent && in.answer.Done != nil, w)
+	// The Writes before it are complete with it: they refer to the program's memory.
+	m.post(a, room, OpSend, b, in.writing > 0 && in.answer.Done != nil, work{slot: slot})
 	a.Invalidate = in.invalid
 	in.conveyed = true
 	r.forget(in)
@@ -193,7 +185,7 @@ func (in *Incoming) nextWrite() (to Segment, data []byte, ok bool) {
 	items := in.answer.Items
 	for ; in.answering.chunk < len(in.writes); in.answering.chunk++ {
 		i := in.answering.chunk
-		if i < len(items) && in.placed(i) {
+		if i < len(items) {
 			rest := items[i].Data[in.answering.cursor.octets:]
 			if to, ok = in.answering.cursor.next(in.writes[i], len(rest)); ok {
 				return to, rest[:to.Length], true
@@ -221,7 +213,7 @@ type payloadCursor struct {
 // pad is what items are rounded up by.
 var pad [wordSize]byte
 
-// next returns at most limit octets in a row, and moves behind them.
+// next returns at most limit octets in a row, and moves behind them. There must be some.
 func (p *payloadCursor) next(in *Incoming, limit int) []byte {
 	head, items := in.answer.Head, in.answer.Items
 	for {
@@ -239,7 +231,6 @@ func (p *payloadCursor) next(in *Incoming, limit int) []byte {
 			}
 			p.inside = false
 			p.item++
-			continue
 		}
 		for p.item < len(items) && in.placed(p.item) {
 			p.item++
@@ -252,9 +243,6 @@ func (p *payloadCursor) next(in *Incoming, limit int) []byte {
 			at := p.at
 			p.at = min(at+limit, end)
 			return head[at:p.at]
-		}
-		if p.item == len(items) {
-			return nil
 		}
 		p.inside, p.within = true, 0
 	}

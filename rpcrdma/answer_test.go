@@ -3,6 +3,7 @@ package rpcrdma
 import (
 	"bytes"
 	"testing"
+	"time"
 )
 
 // call sends a Call with chunks for its Reply, and no Read list.
@@ -16,6 +17,16 @@ func (f *foreign) call(xid uint32, writes []Chunk, reply Chunk) {
 func (f *foreign) gather(n, pieces int) (Chunk, []byte) {
 	b := bytes.Repeat([]byte{rubbish}, n)
 	return f.lend(b, true, pieces), b
+}
+
+// TestFill checks that octets take segments in turn, each one to its end before the next, and that those of which nothing is taken are empty (RPC2-039).
+func TestFill(t *testing.T) {
+	for n, want := range map[int][3]uint32{0: {}, 1: {1}, 10: {10}, 11: {10, 1}, 15: {10, 5}, 16: {10, 5, 1}, 35: {10, 5, 20}} {
+		c := Chunk{{1, 10, 100}, {2, 5, 200}, {3, 20, 300}}
+		if c.fill(n); c[0].Length != want[0] || c[1].Length != want[1] || c[2].Length != want[2] {
+			t.Errorf("%d octets fill %+v, want %v", n, c, want)
+		}
+	}
 }
 
 // returnsAs checks that a chunk comes back with its handles and offsets, and with n octets in segments that are filled in turn.
@@ -283,50 +294,58 @@ func TestCallsOfALostConnection(t *testing.T) {
 }
 
 // TestAnswersOfALostConnection checks that a Reply to a Call whose connection is lost is taken, and given back once, in whatever state the
-// Call is.
+// Call is, and that an ERROR for one is not kept.
 func TestAnswersOfALostConnection(t *testing.T) {
 	bothVersions(t, func(t *testing.T, version uint32) {
-		f := newForeign(t, 17, version, nil)
-		m := f.noise(1, msgCall, 100, 500)
-		h := f.header(1, TypeMsg)
-		h.Reads = f.reads(m, 1, 0, none)
-		f.send(h, m.head)
-		f.run()
-		f.call(2, nil, nil)
-		chunk, _ := f.gather(6000, 1)
-		f.call(3, []Chunk{chunk}, nil)
-		f.call(4, nil, nil)
-		f.run()
-		calls := map[string]int{}
-		done := func(which string) func() { return func() { calls[which]++ } }
-		for _, in := range f.work {
-			if in.XID == 3 {
-				f.end.m.Reply(f.pair.now, in, Answer{Head: wire(3, msgReply), Items: f.noise(3, msgReply, 24, 6000).items, Done: done("on its way")})
+		for _, failed := range []bool{false, true} {
+			f := newForeign(t, 17, version, nil)
+			m := f.noise(1, msgCall, 100, 500)
+			h := f.header(1, TypeMsg)
+			h.Reads = f.reads(m, 1, 0, none)
+			f.send(h, m.head)
+			f.run()
+			f.call(2, nil, nil)
+			chunk, _ := f.gather(6000, 1)
+			f.call(3, []Chunk{chunk}, nil)
+			f.call(4, nil, nil)
+			f.run()
+			calls := map[string]int{}
+			done := func(which string) func() { return func() { calls[which]++ } }
+			for _, in := range f.work {
+				if in.XID == 3 {
+					f.end.m.Reply(f.pair.now, in, Answer{Head: wire(3, msgReply), Items: f.noise(3, msgReply, 24, 6000).items, Done: done("on its way")})
+				}
 			}
-		}
-		f.end.drive()
-		for _, in := range f.work {
-			if in.XID == 4 { // nothing of it is posted
-				f.end.m.Reply(f.pair.now, in, Answer{Head: wire(4, msgReply), Done: done("waits")})
+			f.end.drive()
+			for _, in := range f.work {
+				if in.XID == 4 { // nothing of it is posted
+					f.end.m.Reply(f.pair.now, in, Answer{Head: wire(4, msgReply), Done: done("waits")})
+				}
 			}
-		}
-		f.end.lose()
-		f.raw.memory = nil
-		for _, in := range append(f.placing, f.work...) {
-			if in.XID >= 3 {
-				continue
+			late := 2
+			f.end.lose()
+			f.raw.memory = nil
+			for _, in := range append(f.placing, f.work...) {
+				if in.XID >= 3 {
+					continue
+				}
+				if !in.Gone {
+					t.Errorf("Call %d does not know that its connection is lost", in.XID)
+				}
+				if in.XID == 2 && failed {
+					f.end.m.Fail(f.pair.now, in, Report{Code: CodeSystem})
+					late = 1
+					continue
+				}
+				f.end.m.Reply(f.pair.now, in, Answer{Head: wire(in.XID, msgReply), Done: done("late")})
 			}
-			if !in.Gone {
-				t.Errorf("Call %d does not know that its connection is lost", in.XID)
+			f.end.drive()
+			if calls["on its way"] != 1 || calls["waits"] != 1 || calls["late"] != late {
+				t.Errorf("given back: %v", calls)
 			}
-			f.end.m.Reply(f.pair.now, in, Answer{Head: wire(in.XID, msgReply), Done: done("late")})
-		}
-		f.end.drive()
-		if calls["on its way"] != 1 || calls["waits"] != 1 || calls["late"] != 2 {
-			t.Errorf("given back: %v", calls)
-		}
-		if n := len(f.end.pool.out); n != 0 {
-			t.Errorf("%d buffers are not given back", n)
+			if n, kept := len(f.end.pool.out), f.end.m.out.len(); n != 0 || kept != 0 {
+				t.Errorf("%d buffers are not given back, %d messages are kept", n, kept)
+			}
 		}
 	})
 }
@@ -378,4 +397,117 @@ func TestRepliesWait(t *testing.T) {
 	if r := f.take(TypeMsg); r.h.Flags&FlagMore != 0 {
 		t.Error("the last part goes on")
 	}
+}
+
+// TestAnswerAsksForItsCompletion checks that the completion of an answer is asked for if the program waits for it, since the peer is sent items from its memory: not if nothing
+// of its memory is used by then, and not if nothing waits.
+func TestAnswerAsksForItsCompletion(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		xid := uint32(0)
+		for _, waits := range []bool{false, true} {
+			for _, written := range []bool{false, true} {
+				f := newForeign(t, 17, version, nil)
+				head := 24
+				if version == Version2 {
+					head = 9000 // in parts
+					f.send(&Header{Version: Version2, Credit: Credit2(60, 20), Type: TypeNoMsg}, nil)
+				}
+				xid++
+				var writes []Chunk
+				if written {
+					w, _ := f.gather(5000, 2)
+					writes = []Chunk{w}
+				}
+				f.call(xid, writes, nil)
+				f.run()
+				length := 400
+				if written {
+					length = 5000
+				}
+				m := f.noise(xid, msgReply, head, length)
+				a := Answer{Head: m.head, Items: m.items}
+				if waits {
+					a.Done = func() {}
+				}
+				f.end.m.Reply(f.pair.now, f.work[0], a)
+				f.end.drive()
+				for _, w := range f.end.posted[:len(f.end.posted)-1] {
+					if w.signaled {
+						t.Errorf("waits %v, written %v: the completion of a %v that is not the last work is asked for", waits, written, w.op)
+					}
+				}
+				last := f.end.posted[len(f.end.posted)-1]
+				if last.op != OpSend || last.signaled != (waits && written) {
+					t.Errorf("waits %v, written %v: the last work is %v, signaled %v", waits, written, last.op, last.signaled)
+				}
+			}
+		}
+	})
+}
+
+// TestErrorInPlaceOfPlaces checks that a Call may be answered by an ERROR while the places of its items are asked for: nothing is read.
+func TestErrorInPlaceOfPlaces(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 20, version, nil)
+		m := f.noise(1, msgCall, 100, 5000)
+		h := f.header(1, TypeMsg)
+		h.Reads = f.reads(m, 1, 0, none)
+		f.send(h, m.head)
+		f.run()
+		f.end.m.Fail(f.pair.now, f.placing[0], Report{Code: CodeSystem})
+		f.end.drive()
+		f.refusedWith(1, Report{Code: CodeSystem})
+		f.noReads()
+		if len(f.end.m.rsp.calls) != 0 || f.done != 1 {
+			t.Errorf("%d Calls are in work, %d answers are given back", len(f.end.m.rsp.calls), f.done)
+		}
+	})
+}
+
+// TestAnswersAreTakenOnce checks that a Call is answered once: a Reply or ERROR that the program gives while items are fetched, or after an answer, goes nowhere, and what it
+// gave before goes as it is.
+func TestAnswersAreTakenOnce(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		answers := map[string]func(f *foreign, in *Incoming){
+			"Reply": func(f *foreign, in *Incoming) {
+				f.end.m.Reply(f.pair.now, in, Answer{Head: rpcReply(1, 24), Done: func() {}})
+			},
+			"ERROR": func(f *foreign, in *Incoming) { f.end.m.Fail(f.pair.now, in, Report{Code: CodeSystem}) },
+		}
+		for first, answer := range answers {
+			for second, again := range answers {
+				f := newForeign(t, 18, version, nil)
+				f.places = placeAll
+				f.pair.slow = 1000 * time.Hour
+				m := f.noise(1, msgCall, 100, 5000)
+				h := f.header(1, TypeMsg)
+				h.Reads = f.reads(m, 1, 0, none)
+				f.send(h, m.head)
+				f.run()
+				in := f.placing[0]
+				again(f, in) // while its item is fetched
+				f.end.drive()
+				if f.run(); !f.silent() || f.done != 0 {
+					t.Errorf("a %s while items are fetched is taken", second)
+				}
+				f.raw.owed[0].ready = f.pair.now
+				f.run()
+				answer(f, in)
+				again(f, in) // before it has left
+				f.end.drive()
+				f.run()
+				again(f, in) // and afterwards
+				f.end.drive()
+				f.run()
+				want := TypeMsg
+				if first == "ERROR" {
+					want = TypeError
+				}
+				f.take(want)
+				if !f.silent() || f.done != 1 || f.closed != nil {
+					t.Errorf("a %s, then a %s: %d answers are given back, %d messages more, %v", first, second, f.done, len(f.replies), f.closed)
+				}
+			}
+		}
+	})
 }

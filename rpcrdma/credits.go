@@ -34,6 +34,8 @@ type credits interface {
 	receives() int
 	// refreshDue reports whether a message that only grants credits must go if no other one can.
 	refreshDue() bool
+	// withheld reports whether the peer may send nothing until this side sends a message that grants credits.
+	withheld() bool
 }
 
 // credits1 is the credits of version 1.
@@ -64,6 +66,7 @@ func (c *credits1) called()           { c.out++ }
 func (c *credits1) answered()         { c.out-- }
 func (c *credits1) maySend(kind) bool { return true }
 func (c *credits1) refreshDue() bool  { return false }
+func (c *credits1) withheld() bool    { return false }
 func (c *credits1) receives() int     { return c.window + c.most + c.spare }
 
 // sent returns how many Calls a Call asks for, or a Reply or ERROR grants (RPC1-010, RPC1-014).
@@ -180,3 +183,6 @@ func (c *credits2) receives() int {
 func (c *credits2) refreshDue() bool {
 	return c.peer > 0 && c.spoken && c.owed >= max(2, (c.both+1)/2) && c.maySend(kindRefresh)
 }
+
+// withheld is when as many messages of the peer were taken without a grant of two or more as it may send unproven.
+func (c *credits2) withheld() bool { return c.peer > 0 && c.owed >= c.both }

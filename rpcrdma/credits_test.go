@@ -148,8 +148,8 @@ func TestCredits1(t *testing.T) {
 			t.Errorf("asked for %d reverse Calls", got)
 		}
 	}
-	if got := newCredits1(&Config{Side: Client, Window: 8}).sent(kindError); got == 0 {
-		t.Error("0 is granted")
+	if got := newCredits1(&Config{Side: Client, Window: 8}).sent(kindError); got != 1 {
+		t.Errorf("a side that takes no Calls grants %d, want 1", got)
 	}
 }
 
@@ -185,6 +185,102 @@ func TestRefreshOnTop(t *testing.T) {
 	if c.received(kindRefresh, Credit2(8, 1)); !c.refreshDue() || !c.maySend(kindCall) {
 		t.Error("nothing may go after a message has come")
 	}
+	if c.sent(kindCall); c.allowed != 0 || !c.maySend(kindRefresh) {
+		t.Errorf("%+v: the receive on top is not there again after a message has come", c)
+	}
+}
+
+// TestUnprovenMessages checks that grants of one do not have a side send more messages than the lesser window, since they may be of nothing that the
+// peer has taken, and that a grant of two is of two that it has (RPC2-014, RPC2-019).
+func TestUnprovenMessages(t *testing.T) {
+	for _, maximum := range []int{1, 2, 4, 8, 64} {
+		c := newCredits2(&Config{Side: Client, Window: 8})
+		send := func() (n int) {
+			for ; n < 100 && c.maySend(kindCall); n++ {
+				c.sent(kindCall)
+				c.received(kindRefresh, Credit2(uint16(maximum), 1))
+			}
+			return n
+		}
+		if n := send(); n != min(maximum, 8) {
+			t.Errorf("%d messages go, and the lesser window is %d", n, min(maximum, 8))
+		}
+		c.received(kindRefresh, Credit2(uint16(maximum), 2))
+		if n := send(); n != min(maximum, 2) {
+			t.Errorf("window %d: %d messages go after 2 were taken", maximum, n)
+		}
+	}
+}
+
+// TestFirstWindowCounts checks that the window of a peer is what its first message says, at least one, and no later one (RPC2-012, RPC2-019).
+func TestFirstWindowCounts(t *testing.T) {
+	for first, want := range map[uint16]int{0: 1, 1: 1, 4: 4, 8: 8} {
+		for _, later := range []uint16{0, 1, 4, 100} {
+			c := newCredits2(&Config{Side: Server, Window: 64, Reverse: 64})
+			c.received(kindProperties, Credit2(first, first))
+			c.received(kindCall, Credit2(later, 100))
+			if c.peer != want || c.calls() != want || c.allowed != want || c.receives() != 64+want+1 {
+				t.Errorf("%d, then %d: %+v, %d Calls, %d receives", first, later, c, c.calls(), c.receives())
+			}
+		}
+	}
+}
+
+// TestReceivesGrowOnce checks how many receives a side posts: what it does not need before the peer has spoken it posts then, and none is taken back
+// (RPC2-019, RPC2-022).
+func TestReceivesGrowOnce(t *testing.T) {
+	for _, x := range []struct {
+		side            Side
+		window, reverse int
+		maximum         uint16
+		before, after   int
+	}{
+		{Server, 8, 0, 1, 2, 10},
+		{Server, 8, 3, 4, 2, 13},
+		{Server, 8, 3, 64, 2, 17},
+		{Client, 8, 0, 1, 9, 10},
+		{Client, 8, 3, 1, 12, 12},
+		{Client, 8, 3, 64, 12, 17},
+	} {
+		c := newCredits2(&Config{Side: x.side, Window: x.window, Reverse: x.reverse})
+		before := c.receives()
+		c.received(kindProperties, Credit2(x.maximum, 1))
+		if after := c.receives(); before != x.before || after != x.after {
+			t.Errorf("%+v: %d receives, then %d", x, before, after)
+		}
+	}
+}
+
+// TestWordsOfASide checks what each message says: this side's window, and what it grants. The first one grants the window; a later one what was taken, if that is two messages
+// or more, and else one as a gift, so that no message grants nothing (RPC2-012, RPC2-013, RPC2-019).
+func TestWordsOfASide(t *testing.T) {
+	for _, k := range []kind{kindCall, kindReply, kindPart, kindError, kindProperties, kindRefresh} {
+		for _, x := range []struct{ owed, granted, stays int }{{0, 1, 0}, {1, 1, 1}, {2, 2, 0}, {7, 7, 0}} {
+			c := newCredits2(&Config{Side: Server, Window: 8})
+			c.received(kindProperties, Credit2(8, 8))
+			c.received(kindUnknown, 0) // it has used a credit, too
+			c.owed = 5
+			if word := c.sent(k); word != Credit2(8, 8) || c.owed != 0 {
+				t.Errorf("kind %d: the first message says %#x, %d are owed", k, word, c.owed)
+			}
+			c.owed = x.owed
+			if word := c.sent(k); word != Credit2(8, uint16(x.granted)) || c.owed != x.stays {
+				t.Errorf("kind %d, %d owed: a message says %#x, %d are owed then", k, x.owed, word, c.owed)
+			}
+		}
+	}
+}
+
+// TestGrantOfNothing checks that a grant of 0 counts as one of 1 (RPC2-013).
+func TestGrantOfNothing(t *testing.T) {
+	for _, granted := range []uint16{0, 1} {
+		c := newCredits2(&Config{Side: Server, Window: 8})
+		for n := 1; n <= 3; n++ {
+			if c.received(kindCall, Credit2(8, granted)); c.allowed != n {
+				t.Errorf("%d are allowed after %d grants of %d", c.allowed, n, granted)
+			}
+		}
+	}
 }
 
 // TestRefreshTakesACredit checks that a refresh takes a credit where there is one, and that the receive on top is then still there (RPC2-016).
@@ -194,7 +290,9 @@ func TestRefreshTakesACredit(t *testing.T) {
 	if c.sent(kindRefresh); c.allowed != 1 || c.beyond || c.unproven != 0 {
 		t.Errorf("%+v after a refresh with two credits", c)
 	}
-	c.sent(kindCall)
+	if c.sent(kindRefresh); c.allowed != 0 || c.beyond {
+		t.Errorf("%+v after a refresh with the last credit", c)
+	}
 	if c.sent(kindRefresh); c.allowed != 0 || !c.beyond || c.maySend(kindRefresh) {
 		t.Errorf("%+v after a refresh without a credit", c)
 	}
@@ -233,6 +331,12 @@ func TestRefreshIsDue(t *testing.T) {
 		}
 		if c.owed != want {
 			t.Errorf("window %d: a refresh is due after %d messages, want %d", window, c.owed, want)
+		}
+		c = newCredits2(&Config{Side: Server, Window: window})
+		c.received(kindProperties, Credit2(1, 1))
+		c.sent(kindProperties)
+		if c.owed = 2; !c.refreshDue() {
+			t.Errorf("window %d, that of the peer 1: no refresh is due after 2 messages", window)
 		}
 	}
 }

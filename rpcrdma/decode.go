@@ -173,9 +173,7 @@ func (m *message) errVers(layout uint32) *Fault {
 	if m.shape.prefix == PrefixSize2 {
 		m.h.Flags = Flags(m.next()) & knownFlags
 	}
-	if f := m.report(); f != nil {
-		return f
-	}
+	m.report() // finds no fault: code and length are those of an ERR_VERS
 	if m.h.Report.Low > m.h.Report.High {
 		return m.drop("the lowest version is above the highest one")
 	}

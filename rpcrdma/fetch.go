@@ -153,7 +153,7 @@ func (r *responder) completed(m *Machine, now time.Time, w work) {
 	r.reading--
 	in.reading--
 	in.since = now
-	if in.reading == 0 && in.fetched() {
+	if in.reading == 0 {
 		r.advance(m, now, in)
 	}
 }

@@ -3,6 +3,7 @@ package rpcrdma
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,200 @@ func TestReadsThatAreSlow(t *testing.T) {
 			f.raw.owed[0].ready = f.pair.now
 		}
 		t.Fatal("the Call does not come")
+	})
+}
+
+// TestTimeOfReads checks when the time limit of a Call's Reads begins: when its first Read is posted, however late its place was named, and again when one is complete.
+// A Read that is posted while another one of the Call is not answered does not put that one's limit off.
+func TestTimeOfReads(t *testing.T) {
+	const limit = 10 * time.Second
+	bothVersions(t, func(t *testing.T, version uint32) {
+		for _, x := range []struct {
+			name   string
+			ord    int
+			pieces []int         // of the item of each Call
+			placed time.Duration // when the places are named
+			answer time.Duration // when the first Read is answered; 0: never
+			end    time.Duration // of the connection
+		}{
+			{"a place that is named late", 2, []int{1}, 7 * time.Second, 0, 7*time.Second + limit},
+			{"one Read at a time", 1, []int{2}, 0, 9 * time.Second, 9*time.Second + limit},
+			{"two Reads at a time", 2, []int{3}, 0, 9 * time.Second, 9*time.Second + limit},
+			{"a Read of another Call is answered", 2, []int{1, 2}, 0, 6 * time.Second, limit},
+		} {
+			f := newForeign(t, 11, version, func(c *Config) { c.ORD = x.ord })
+			begin := f.pair.now
+			f.pair.slow = 1000 * time.Hour
+			for i, pieces := range x.pieces {
+				m := f.noise(uint32(1+i), msgCall, 100, 6000)
+				h := f.header(uint32(1+i), TypeMsg)
+				for at := range pieces {
+					h.Reads = append(h.Reads, ReadChunk{uint32(m.items[0].At), f.lend(m.items[0].Data[at*6000/pieces:(at+1)*6000/pieces], false, 1)})
+				}
+				for _, r := range h.Reads[1:] {
+					h.Reads[0].Segments = append(h.Reads[0].Segments, r.Segments...)
+				}
+				h.Reads = h.Reads[:1]
+				f.send(h, m.head)
+				f.run()
+			}
+			f.pair.now = begin.Add(x.placed)
+			for _, in := range f.placing {
+				f.end.m.Place(f.pair.now, in, nil)
+			}
+			f.end.drive()
+			f.run()
+			if x.answer > 0 {
+				f.pair.now = begin.Add(x.answer)
+				f.raw.owed[0].ready = f.pair.now
+				f.run()
+			}
+			f.end.m.Tick(begin.Add(x.end - 1))
+			if f.end.drive(); f.closed != nil {
+				t.Errorf("%s: the connection ends before %v: %v", x.name, x.end, f.closed)
+				continue
+			}
+			f.end.m.Tick(begin.Add(x.end))
+			if f.end.drive(); f.closed == nil {
+				t.Errorf("%s: the connection does not end after %v", x.name, x.end)
+			}
+		}
+	})
+}
+
+// TestEmptyItemsWaitForNothing checks that a Call whose items are empty waits for no buffer, and not until Reads of other Calls are answered.
+func TestEmptyItemsWaitForNothing(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 12, version, nil) // 2 Reads at a time
+		f.places = placeAll
+		f.pair.slow = 1000 * time.Hour
+		m := f.noise(1, msgCall, 100, 6000)
+		h := f.header(1, TypeMsg)
+		h.Reads = f.reads(m, 4, 0, none)
+		f.send(h, m.head)
+		f.run()
+		f.places = func(*Incoming) [][]byte {
+			f.end.pool.scarce = 100
+			return nil
+		}
+		m = f.noise(2, msgCall, 100, 0, 0)
+		h = f.header(2, TypeMsg)
+		h.Reads = f.reads(m, 1, 0, none)
+		f.send(h, m.head)
+		f.run()
+		if len(f.placing) != 2 || len(f.work) != 1 || f.work[0].XID != 2 || f.end.reads != 2 {
+			t.Errorf("of %d Calls that want places %d are there, after %d Reads", len(f.placing), len(f.work), f.end.reads)
+		}
+	})
+}
+
+// TestMemoryOfThePlace checks that an item goes to the memory that the program names if it is long enough for it, and else to some of the pool.
+func TestMemoryOfThePlace(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 14, version, nil)
+		for i, length := range []int{0, 4999, 5000, 5001} {
+			own := make([]byte, length)
+			f.places = func(*Incoming) [][]byte { return [][]byte{own} }
+			xid := uint32(1 + i)
+			m := f.noise(xid, msgCall, 100, 5000)
+			h := f.header(xid, TypeMsg)
+			h.Reads = f.reads(m, 2, 0, none)
+			f.send(h, m.head)
+			f.run()
+			if len(f.work) != 1 || !bytes.Equal(f.work[0].Items[0].Data, m.items[0].Data) {
+				t.Fatalf("memory of %d octets: %d Calls, or another item", length, len(f.work))
+			}
+			if used := length > 0 && &f.work[0].Items[0].Data[0] == &own[0]; used != (length >= 5000) {
+				t.Errorf("memory of %d octets is used: %v", length, used)
+			}
+			f.reply(f.noise(xid, msgReply, 24))
+			f.take(TypeMsg)
+		}
+	})
+}
+
+// TestMemoryForAllItems checks that a Call takes no buffer as long as there is none for one of its items, so that another Call may have it, that it goes on when there are, and
+// that each is given back once if the connection ends before.
+func TestMemoryForAllItems(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		for _, lost := range []bool{false, true} {
+			f := newForeign(t, 15, version, nil)
+			f.places = placeAll
+			f.end.pool.refuse = 6000
+			m := f.noise(1, msgCall, 100, 5000, 6000)
+			h := f.header(1, TypeMsg)
+			h.Reads = f.reads(m, 1, 0, none)
+			f.send(h, m.head)
+			f.run()
+			f.noReads()
+			for b := range f.end.pool.out {
+				if len(b.B) == 5000 {
+					t.Error("a buffer for one of two items is taken")
+				}
+			}
+			if lost {
+				f.end.m.Lost(nil)
+				f.end.drive()
+				continue
+			}
+			f.end.pool.refuse = 0
+			f.reply(f.noise(1, msgReply, 24))
+			f.take(TypeMsg)
+		}
+	})
+}
+
+// TestEmptyHeads checks that a Call whose Read chunk at Position 0 is empty is refused, waits for nothing, and counts: the connection of a peer that
+// goes on with them ends.
+func TestEmptyHeads(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 16, version, nil)
+		for i := range maxMalformed + 1 {
+			if f.closed != nil {
+				t.Fatalf("the connection ends after %d: %v", i, f.closed)
+			}
+			h := f.header(uint32(1+i), TypeNoMsg)
+			h.Reads = []ReadChunk{{0, f.lend(nil, false, 1)}}
+			f.send(h, nil)
+			f.run()
+		}
+		f.noReads()
+		if !errors.Is(f.closed, ErrProtocol) {
+			t.Errorf("the connection ends with %v", f.closed)
+		}
+	})
+}
+
+// TestPlaceIsNamedOnce checks that a second Place, and one after the answer, change nothing: no item is read again, and nothing of it moves.
+func TestPlaceIsNamedOnce(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 13, version, nil)
+		f.places = func(in *Incoming) [][]byte {
+			if len(f.work) == 0 && f.end.reads == 0 {
+				defer f.end.m.Place(f.pair.now, in, [][]byte{make([]byte, 6000)})
+			}
+			return nil
+		}
+		m := f.noise(1, msgCall, 100, 6000)
+		h := f.header(1, TypeMsg)
+		h.Reads = f.reads(m, 3, 0, none)
+		f.send(h, m.head)
+		f.run()
+		in := f.placing[0]
+		for _, when := range []string{"while it is carried out", "after its answer"} {
+			f.end.m.Place(f.pair.now, in, nil)
+			f.end.drive()
+			if f.run(); len(f.placing) != 1 || f.end.reads > 3 || when == "while it is carried out" && len(f.work) != 1 {
+				t.Fatalf("%s: %d Reads, %d Calls", when, f.end.reads, len(f.work))
+			}
+			if len(f.work) > 0 {
+				f.reply(f.noise(1, msgReply, 24))
+				f.take(TypeMsg)
+			}
+		}
+		if !f.silent() || f.done != 1 {
+			t.Errorf("%d answers, more messages: %v", f.done, !f.silent())
+		}
 	})
 }
 

@@ -34,7 +34,6 @@ type Incoming struct {
 	reads     []ReadChunk // the one at Position 0 is not among them
 	writes    []Chunk
 	reply     Chunk
-	hasReply  bool
 	invalid   uint32 // the handle that the Reply invalidates, or 0
 	hasHead   bool   // there is a Read chunk at Position 0, which is head
 	head      Chunk
@@ -42,7 +41,7 @@ type Incoming struct {
 	from      segmentCursor // in its chunk
 	hasPlaces bool          // all Items have their memory
 	reading   int           // Reads that are posted and not complete
-	writing   int           // works of the answer that are posted and not complete
+	writing   int           // Writes of the answer that are posted and not complete
 	conveyed  bool          // the last Send is posted
 	answering
 }
@@ -102,7 +101,7 @@ func (in *Incoming) take(h *Header) {
 	for _, w := range h.Writes {
 		in.writes = append(in.writes, keep(w))
 	}
-	in.reply, in.hasReply = keep(h.Reply), h.HasReply
+	in.reply = keep(h.Reply)
 }
 
 // onlyHandle returns the handle of the Call's segments if they all have the same one.

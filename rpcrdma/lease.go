@@ -6,7 +6,7 @@ func (m *Machine) lend(o *call) (ok bool, err error) {
 	if o.lent {
 		return true, nil
 	}
-	if o.hasReply && o.reply == nil {
+	if o.hasReply {
 		if o.reply = m.get(o.replySize); o.reply == nil {
 			return false, nil
 		}

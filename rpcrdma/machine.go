@@ -126,6 +126,7 @@ type Machine struct {
 	works   works
 
 	malformed malformed
+	unusable  uint64
 	short     bool // a buffer was missing since the last Tick
 }
 
@@ -167,6 +168,7 @@ func (m *Machine) Phase() Phase { return m.phase }
 // that the message withdrew memory of this side, of tag stag.
 func (m *Machine) Received(now time.Time, b *Buffer, n int, invalidated bool, stag uint32) {
 	m.posted--
+	m.rsp.now = now
 	if m.phase == Closed {
 		m.pool.Put(b)
 		return
@@ -176,6 +178,7 @@ func (m *Machine) Received(now time.Time, b *Buffer, n int, invalidated bool, st
 
 // Completed tells that a work is complete, and with it all before it.
 func (m *Machine) Completed(now time.Time, serial uint64) {
+	m.rsp.now = now
 	for m.works.done <= serial && m.works.done < m.works.next {
 		w := m.works.take()
 		if w.slot != nil {
@@ -260,6 +263,7 @@ const (
 
 // countMalformed counts a message that cannot be used. The connection ends if there are too many.
 func (m *Machine) countMalformed(now time.Time) {
+	m.unusable++
 	if now.Sub(m.malformed.since) >= malformedTime {
 		m.malformed = malformed{since: now}
 	}

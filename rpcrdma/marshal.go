@@ -93,7 +93,7 @@ func (m *Machine) planReply(o *call) {
 		return
 	}
 	long := all
-	if into && len(c.Into) > 0 {
+	if into {
 		o.writes = len(c.Into)
 		switch {
 		case !m.headerFits(o), m.version == Version1 && !m.replyFits(o, c.MaxReply):
@@ -106,7 +106,7 @@ func (m *Machine) planReply(o *call) {
 		return
 	}
 	o.hasReply, o.replySize = true, long
-	o.hasReply = !m.mayContinue() || m.headerFits(o)
+	o.hasReply = m.headerFits(o) // in version 1 it always does: it has no other segment
 }
 
 // headerFits reports whether the header of a Call has as many segments as the peer takes, and fits into a Send.
@@ -173,7 +173,7 @@ func (m *Machine) mostSegments() int {
 	if m.version == Version1 {
 		return MaxSegments
 	}
-	return min(m.req.limits.segments, int(m.settle.peer.SegmentCount), MaxSegments)
+	return min(m.req.limits.segments, int(m.settle.peer.SegmentCount))
 }
 
 // segmentsUsed returns how many segments the header of a Call has.

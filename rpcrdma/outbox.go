@@ -93,7 +93,7 @@ func (m *Machine) nextControl(room int, o *outgoing, a *Action) bool {
 	case h.Version == Version2:
 		h.Flags = FlagResponse
 	}
-	if !m.postMessage(room, a, o.kind, &h, nil, false, nil) {
+	if !m.postMessage(room, a, o.kind, &h, nil) {
 		return false
 	}
 	m.settle.said = m.settle.said || o.kind == kindProperties
@@ -105,12 +105,12 @@ func (m *Machine) nextRefresh(room int, a *Action) bool {
 	if m.credits == nil || !m.credits.refreshDue() {
 		return false
 	}
-	return m.postMessage(room, a, kindRefresh, &Header{Version: Version2, Type: TypeNoMsg}, nil, false, nil)
+	return m.postMessage(room, a, kindRefresh, &Header{Version: Version2, Type: TypeNoMsg}, nil)
 }
 
 // postMessage posts a Send of a header and payload, which are copied. It sets the word of credits. It reports false,
-// and has done nothing, if the peer has no receive for the message, or the pool no buffer. Told says that In waits for the completion.
-func (m *Machine) postMessage(room int, a *Action, k kind, h *Header, payload []byte, told bool, in *Incoming) bool {
+// and has done nothing, if the peer has no receive for the message, or the pool no buffer.
+func (m *Machine) postMessage(room int, a *Action, k kind, h *Header, payload []byte) bool {
 	if m.credits != nil && !m.credits.maySend(k) {
 		return false
 	}
@@ -119,11 +119,14 @@ func (m *Machine) postMessage(room int, a *Action, k kind, h *Header, payload []
 		return false
 	}
 	if m.credits != nil {
-		h.Credit = m.credits.sent(k)
+		withheld := m.credits.withheld()
+		if h.Credit = m.credits.sent(k); withheld && !m.credits.withheld() {
+			m.resumeParts()
+		}
 	} else {
 		h.Credit = 1 // an ERR_VERS to a peer of which nothing else is known
 	}
 	b := append(h.Append(slot.B[:0]), payload...)
-	m.post(a, room, OpSend, b, told, work{slot: slot, in: in})
+	m.post(a, room, OpSend, b, false, work{slot: slot})
 	return true
 }

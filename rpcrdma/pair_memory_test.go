@@ -17,13 +17,14 @@ type pairPool struct {
 	out    map[*Buffer]string
 	rng    *rand.Rand
 	scarce int // of 100 times, how often it has none
+	refuse int // it has none of so many octets
 	fail   func(format string, args ...any)
 }
 
 const rubbish = 0xdb
 
 func (p *pairPool) Get(n int) *Buffer {
-	if p.rng.IntN(100) < p.scarce {
+	if p.rng.IntN(100) < p.scarce || p.refuse > 0 && n == p.refuse {
 		return nil
 	}
 	b := &Buffer{B: make([]byte, n)}

@@ -58,7 +58,7 @@ func (m *Machine) postCall(room int, o *call, a *Action) bool {
 	if !m.isLastPart(o) {
 		h := Header{XID: o.xid, Version: Version2, Type: TypeMsg, Flags: FlagMore}
 		n := min(len(o.head)-o.sent, m.threshold()-m.headerSize(0, 0, 0))
-		if !m.postMessage(room, a, kindPart, &h, o.head[o.sent:][:n], false, nil) {
+		if !m.postMessage(room, a, kindPart, &h, o.head[o.sent:][:n]) {
 			return false
 		}
 		o.sent += n
@@ -73,7 +73,7 @@ func (m *Machine) postCall(room int, o *call, a *Action) bool {
 	if o.special {
 		payload = nil
 	}
-	if !m.postMessage(room, a, kindCall, &h, payload, false, nil) {
+	if !m.postMessage(room, a, kindCall, &h, payload) {
 		return false
 	}
 	if o.state == callQueued {
@@ -95,7 +95,7 @@ func (m *Machine) endParts(room int, o *call, a *Action) bool {
 	if o.reads > 0 && o.sent > int(o.chunks[0].position) {
 		h.InvHandle = 1 // which is in no list: BAD_XDR (RPC2-064)
 	}
-	if !m.postMessage(room, a, kindCall, &h, nil, false, nil) {
+	if !m.postMessage(room, a, kindCall, &h, nil) {
 		return false
 	}
 	m.req.sending, o.head = nil, nil

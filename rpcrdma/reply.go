@@ -1,6 +1,9 @@
 package rpcrdma
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // sequence is the parts of a Reply of version 2 that are coming.
 type sequence struct {
@@ -72,7 +75,7 @@ func (r *requester) part(m *Machine, now time.Time, o *call, h *Header, payload 
 	if h.XID != s.xid {
 		m.countMalformed(now)
 		if o != nil {
-			m.end(o, ErrReply)
+			m.end(o, fmt.Errorf("%w: a part of another Reply came before its end", ErrReply))
 		}
 		return
 	}
@@ -124,6 +127,10 @@ func (m *Machine) collect(o *call, part []byte) {
 // complete ends a Call with its Reply. The message is that of a Send, whose buffer is b; of a Reply chunk; or what was collected.
 func (m *Machine) complete(o *call, h *Header, message []byte, b *Buffer) {
 	placed, n, ok := m.checkReply(o, h)
+	why := "it has no RPC message of the Call"
+	if !ok {
+		why = m.mismatch(o, h)
+	}
 	m.withdrawAll(o) // before anything of what the peer wrote is looked at
 	c := o.of
 	if c == nil {
@@ -139,15 +146,12 @@ func (m *Machine) complete(o *call, h *Header, message []byte, b *Buffer) {
 		from, n = &o.parts, o.collected
 	}
 	if ok = ok && !o.spoiled; ok && b == nil {
-		ok = *from != nil // or only empty parts came
-		if ok {
-			message = (*from).B[:n]
-			ok = isReply(message, o.xid)
-		}
+		message = (*from).B[:n]
+		ok = isReply(message, o.xid)
 	}
 	if !ok {
 		m.put(b)
-		m.end(o, m.replyError(o))
+		m.end(o, m.replyError(o, why))
 		return
 	}
 	c.Message, c.Reply, c.Placed = message, *from, placed
@@ -156,11 +160,60 @@ func (m *Machine) complete(o *call, h *Header, message []byte, b *Buffer) {
 }
 
 // replyError says why the Reply to a Call cannot be used.
-func (m *Machine) replyError(o *call) error {
-	if o.collected > m.cfg.MaxReply {
+func (m *Machine) replyError(o *call, why string) error {
+	switch {
+	case o.collected > m.cfg.MaxReply:
 		return &LongReplyError{o.collected, m.cfg.MaxReply}
+	case o.spoiled:
+		why = "a part of it is no MSG, or there is no memory for it"
 	}
-	return ErrReply
+	return fmt.Errorf("%w: %s", ErrReply, why)
+}
+
+// mismatch says how the lists of a Reply differ from those that the Call has offered: checkReply has found that they do.
+func (m *Machine) mismatch(o *call, h *Header) string {
+	switch {
+	case len(h.Reads) > 0:
+		return "it has Read chunks"
+	case len(h.Writes) != o.writes:
+		return fmt.Sprintf("it returns %d Write chunks of %d", len(h.Writes), o.writes)
+	case h.HasReply && !o.hasReply:
+		return "it returns a Reply chunk, and none was given"
+	}
+	for i := range h.Writes {
+		if s := m.misreturned(&o.leases[o.reads+i], h.Writes[i]); s != "" {
+			return fmt.Sprintf("Write chunk %d: %s", i+1, s)
+		}
+	}
+	if h.HasReply {
+		if s := m.misreturned(&o.leases[o.reads+o.writes], h.Reply); s != "" {
+			return "Reply chunk: " + s
+		}
+	}
+	return fmt.Sprintf("%v does not say where the RPC message is", h.Type)
+}
+
+// misreturned says how a chunk of a Reply differs from the one that was given, or "".
+func (m *Machine) misreturned(l *Lease, c Chunk) string {
+	if n := m.segmentsOf(int(l.Length)); len(c) != n {
+		return fmt.Sprintf("it has %d segments of %d", len(c), n)
+	}
+	s, full := l.Segment, true
+	for i := range c {
+		piece := min(s.Length, m.segmentSize())
+		switch {
+		case c[i].Handle != s.Handle || c[i].Offset != s.Offset:
+			return fmt.Sprintf("segment %d returns memory at handle %#x, offset %#x: it was lent at handle %#x, offset %#x", i+1, c[i].Handle, c[i].Offset, s.Handle, s.Offset)
+		case c[i].Length > piece:
+			return fmt.Sprintf("segment %d returns %d octets of %d", i+1, c[i].Length, piece)
+		case !full && c[i].Length > 0:
+			return fmt.Sprintf("segment %d returns %d octets, and the one before is not full", i+1, c[i].Length)
+		}
+		full = c[i].Length == piece
+		s.Length -= piece
+		s.Offset += uint64(piece)
+	}
+	return ""
 }
 
 // checkReply holds the lists of a Reply against what the Call has offered (RPC2-039, RPC2-102). It returns how many octets were

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -46,20 +47,26 @@ func segmented(t testing.TB) *script {
 // of it, and that all memory is withdrawn (RPC2-039, RPC2-045, RPC2-102, RPC1-052).
 func TestHostileReplies(t *testing.T) {
 	for name, change := range map[string]func(h *Header){
-		"a Write chunk less":              func(h *Header) { h.Writes = h.Writes[:1] },
-		"no Write list":                   func(h *Header) { h.Writes = nil },
-		"a Write chunk more":              func(h *Header) { h.Writes = append(h.Writes, h.Writes[0]) },
-		"chunks exchanged":                func(h *Header) { h.Writes[0], h.Writes[1] = h.Writes[1], h.Writes[0] },
-		"a segment less":                  func(h *Header) { h.Writes[0] = h.Writes[0][1:] },
-		"a segment more":                  func(h *Header) { h.Writes[0] = append(h.Writes[0], h.Writes[0][0]) },
-		"a segment that is empty":         func(h *Header) { h.Writes[0] = append(h.Writes[0], Segment{}) },
-		"an octet longer":                 func(h *Header) { h.Writes[0][0].Length++ },
-		"as long as can be":               func(h *Header) { h.Writes[0][0].Length = 1<<32 - 1 },
-		"another handle":                  func(h *Header) { h.Writes[1][0].Handle++ },
-		"another offset":                  func(h *Header) { h.Writes[1][0].Offset++ },
-		"a Reply chunk not asked for":     func(h *Header) { h.HasReply, h.Reply = true, Chunk{h.Writes[0][0]} },
-		"a Reply chunk without segments":  func(h *Header) { h.HasReply, h.Reply = true, nil },
-		"payload and a Reply chunk":       func(h *Header) { h.HasReply, h.Reply = true, Chunk{{h.Writes[0][0].Handle, 9, 0}} },
+		"a Write chunk less":             func(h *Header) { h.Writes = h.Writes[:1] },
+		"no Write list":                  func(h *Header) { h.Writes = nil },
+		"a Write chunk more":             func(h *Header) { h.Writes = append(h.Writes, h.Writes[0]) },
+		"chunks exchanged":               func(h *Header) { h.Writes[0], h.Writes[1] = h.Writes[1], h.Writes[0] },
+		"a segment less":                 func(h *Header) { h.Writes[0] = h.Writes[0][1:] },
+		"a segment more":                 func(h *Header) { h.Writes[0] = append(h.Writes[0], h.Writes[0][0]) },
+		"a segment that is empty":        func(h *Header) { h.Writes[0] = append(h.Writes[0], Segment{}) },
+		"an octet longer":                func(h *Header) { h.Writes[0][0].Length++ },
+		"as long as can be":              func(h *Header) { h.Writes[0][0].Length = 1<<32 - 1 },
+		"another handle":                 func(h *Header) { h.Writes[1][0].Handle++ },
+		"another offset":                 func(h *Header) { h.Writes[1][0].Offset++ },
+		"a Reply chunk not asked for":    func(h *Header) { h.HasReply, h.Reply = true, Chunk{h.Writes[0][0]} },
+		"a Reply chunk without segments": func(h *Header) { h.HasReply, h.Reply = true, nil },
+		"payload and a Reply chunk":      func(h *Header) { h.HasReply, h.Reply = true, Chunk{{h.Writes[0][0].Handle, 9, 0}} },
+		"payload, and an octet in the Reply chunk": func(h *Header) {
+			if !h.HasReply {
+				h.HasReply, h.Reply = true, Chunk{{}}
+			}
+			h.Reply[0].Length = 1
+		},
 		"only a Reply chunk":              func(h *Header) { h.Type, h.HasReply, h.Reply = TypeNoMsg, true, Chunk{{1, 40, 1}} },
 		"only a Reply chunk, not written": func(h *Header) { h.Type, h.HasReply, h.Reply = TypeNoMsg, true, Chunk{{1, 0, 1}} },
 	} {
@@ -87,23 +94,40 @@ func TestHostileReplies(t *testing.T) {
 	}
 }
 
-// TestSegmentsFilledInOrder checks how the lengths of several segments may come back (RPC2-039, RPC2-102).
+// TestSegmentsFilledInOrder checks that the segments of a chunk that comes back are those that were given, filled in order, and none beyond its end: the last one of a run of memory may be
+// shorter than others (RPC2-039, RPC2-102).
 func TestSegmentsFilledInOrder(t *testing.T) {
-	for lengths, want := range map[[5]uint32]int{
-		{1000, 1000, 1000, 1000, 1000}: 5000, {1000, 1000, 7, 0, 0}: 2007, {0, 0, 0, 0, 0}: 0, {3, 0, 0, 0, 0}: 3,
-		{0, 1, 0, 0, 0}: -1, {999, 1000, 0, 0, 0}: -1, {1000, 1000, 0, 0, 1}: -1, {1001, 0, 0, 0, 0}: -1,
+	for _, x := range []struct {
+		lengths []uint32
+		n       int // what was written; -1: the Reply cannot be used
+	}{
+		{[]uint32{1000, 1000, 500}, 2500}, {[]uint32{1000, 1000, 499}, 2499}, {[]uint32{1000, 1000, 0}, 2000}, {[]uint32{1000, 0, 0}, 1000}, {[]uint32{7, 0, 0}, 7}, {[]uint32{0, 0, 0}, 0},
+		{[]uint32{1000, 1000, 501}, -1}, {[]uint32{1000, 1000, 1000}, -1}, {[]uint32{1001, 1000, 500}, -1}, {[]uint32{1000, 999, 1}, -1}, {[]uint32{0, 1000, 500}, -1}, {[]uint32{1000, 0, 500}, -1},
+		{[]uint32{1000, 1000}, -1}, {[]uint32{1000, 1000, 500, 0}, -1},
 	} {
-		s := segmented(t)
-		c, h := s.offer(t)
-		for i := range h.Writes[1] {
-			h.Writes[1][i].Length = 0
+		c := usual()
+		c.Highest = Version2
+		s := begin(t, c)
+		s.credit = Credit2(8, 8)
+		p := DefaultProperties()
+		p.SegmentSize, p.SendSize, p.ReceiveSize = 1000, 1024, 1024
+		s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp, Properties: p.List()}, nil)
+		call := s.call(&Call{Head: rpcCall(7, 40), Into: [][]byte{make([]byte, 2500)}, MaxReply: 100})
+		h, _ := s.message()
+		if len(h.Writes) != 1 || len(h.Writes[0]) != 3 {
+			t.Fatalf("sent %+v", h)
 		}
-		for i := range lengths {
-			h.Writes[0][i].Length = lengths[i]
+		given := append(Chunk(nil), h.Writes[0]...)
+		given = append(given, given[2])[:len(x.lengths)]
+		for i, n := range x.lengths {
+			given[i].Length = n
 		}
-		s.receive(h, rpcReply(7, 40))
-		if s.done(); c.Placed[0] != want || (c.Err == nil) != (want >= 0) {
-			t.Errorf("%v: placed %v, %v", lengths, c.Placed, c.Err)
+		back := s.reply(7)
+		back.Writes = []Chunk{given}
+		s.receive(back, rpcReply(7, 100))
+		s.done()
+		if used := call.Err == nil; used != (x.n >= 0) || used && call.Placed[0] != x.n || !used && !errors.Is(call.Err, ErrReply) {
+			t.Errorf("%v: placed %v, %v", x.lengths, call.Placed, call.Err)
 		}
 	}
 }
@@ -525,5 +549,206 @@ func TestUnusedReplyChunk(t *testing.T) {
 				t.Errorf("%s: %v", name, c.Err)
 			}
 		})
+	}
+}
+
+// TestWrongPartsCount checks that parts of a Reply of another XID or type count as messages that cannot be used, and a Reply in parts to no Call as one without a Call, once (RPC2-056).
+func TestWrongPartsCount(t *testing.T) {
+	part := func(xid uint32, kind Type, flags Flags) Header {
+		return Header{XID: xid, Version: 2, Type: kind, Flags: FlagResponse | flags}
+	}
+	for name, x := range map[string]struct {
+		parts                []Header
+		malformed, unmatched int
+		returned             int // Calls: parts that are to come may still withdraw memory of one that has failed
+	}{
+		"right":                        {[]Header{part(7, TypeMsg, FlagMore), part(7, TypeMsg, FlagMore), part(7, TypeMsg, 0)}, 0, 0, 1},
+		"another XID":                  {[]Header{part(7, TypeMsg, FlagMore), part(8, TypeMsg, FlagMore)}, 1, 0, 0},
+		"another type":                 {[]Header{part(7, TypeMsg, FlagMore), {XID: 7, Version: 2, Type: TypeNoMsg, Flags: FlagResponse, HasReply: true}}, 1, 0, 0},
+		"another type, without a Call": {[]Header{part(9, TypeMsg, FlagMore), {XID: 9, Version: 2, Type: TypeNoMsg, Flags: FlagResponse, HasReply: true}, part(9, TypeMsg, 0)}, 1, 1, 0},
+		"without a Call":               {[]Header{part(9, TypeMsg, FlagMore), part(9, TypeMsg, FlagMore), part(9, TypeMsg, 0)}, 0, 1, 0},
+	} {
+		s := open(t, Version2)
+		s.credit = Credit2(8, 8)
+		s.call(&Call{Head: rpcCall(7, 40), MaxReply: 30000})
+		for _, h := range x.parts {
+			payload := rpcReply(h.XID, 400)
+			if h.Type == TypeNoMsg {
+				payload = nil
+			}
+			s.receive(h, payload)
+		}
+		if s.m.malformed.n != x.malformed || s.m.Unmatched() != uint64(x.unmatched) || len(s.returned) != x.returned || s.closed != nil {
+			t.Errorf("%s: %d cannot be used, %d are of no Call, %d Calls have returned, %v", name, s.m.malformed.n, s.m.Unmatched(), len(s.returned), s.closed)
+		}
+	}
+}
+
+// TestEmptyParts checks that a Reply of empty parts alone, however many, fails its Call, and holds nothing.
+func TestEmptyParts(t *testing.T) {
+	for n := range 3 {
+		s := open(t, Version2)
+		c := s.call(&Call{Head: rpcCall(7, 40), MaxReply: 30000})
+		for range n + 1 {
+			s.part(7, nil, true)
+		}
+		s.part(7, nil, false)
+		if s.done() != c || !errors.Is(c.Err, ErrReply) || s.closed != nil {
+			t.Errorf("%d empty parts: %v, %v", n+2, c.Err, s.closed)
+		}
+		s.clean(0)
+	}
+}
+
+// TestCancelledCallKeepsNoParts checks that parts of the Reply to a Call that was cancelled take no memory, whether they come before it is or after.
+func TestCancelledCallKeepsNoParts(t *testing.T) {
+	for before := range 3 {
+		s := open(t, Version2)
+		c := s.call(&Call{Head: rpcCall(7, 40), MaxReply: 30000})
+		message := rpcReply(7, 4000)
+		for range before {
+			s.part(7, message[:1000], true)
+			message = message[1000:]
+		}
+		s.m.Cancel(s.now, c)
+		if s.run(); s.done() != c || !errors.Is(c.Err, ErrCancelled) {
+			t.Fatalf("%d parts before: %v", before, c.Err)
+		}
+		for ; len(message) > 1000; message = message[1000:] {
+			s.part(7, message[:1000], true)
+			s.clean(0)
+		}
+		s.part(7, message, false)
+		s.clean(0)
+		next := s.call(&Call{Head: rpcCall(8, 40)})
+		if s.receive(s.reply(8), rpcReply(8, 28)); s.done() != next || next.Err != nil || s.closed != nil {
+			t.Errorf("%d parts before: the next Call: %v, %v", before, next.Err, s.closed)
+		}
+	}
+}
+
+// TestLends checks which memory of a Call the peer may withdraw: that which is lent, in version 2 the first (RPC2-064, RPC2-107).
+func TestLends(t *testing.T) {
+	o := &call{leases: []Lease{
+		{Segment: Segment{Handle: 5}, Live: true},
+		{Segment: Segment{Handle: 6}, Live: true},
+		{Segment: Segment{Handle: 7}},
+	}}
+	gone := &call{leases: []Lease{{Segment: Segment{Handle: 5}}}}
+	for _, x := range []struct {
+		of     *call
+		stag   uint32
+		v1, v2 bool
+	}{{o, 5, true, true}, {o, 6, true, false}, {o, 7, false, false}, {o, 8, false, false}, {gone, 5, false, false}, {new(call), 0, false, false}} {
+		if v1, v2 := x.of.lends(x.stag, Version1), x.of.lends(x.stag, Version2); v1 != x.v1 || v2 != x.v2 {
+			t.Errorf("handle %d of %+v: version 1 %v, version 2 %v", x.stag, x.of.leases, v1, v2)
+		}
+	}
+}
+
+// TestReplyWithReadList checks that a Reply with a Read list fails its Call in version 1, which is not told by a flag that the message is a Reply, and is dropped as
+// malformed in version 2. The Call is not answered by what else the Reply says (RPC2-035, RPC2-090).
+func TestReplyWithReadList(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		c := s.call(&Call{Head: rpcCall(7, 40)})
+		h := s.reply(7)
+		h.Reads = []ReadChunk{{Position: 4, Segments: Chunk{{Handle: 1, Length: 4}}}}
+		s.receive(h, rpcReply(7, 40))
+		if version == Version2 {
+			if len(s.returned) != 0 || s.m.malformed.n != 1 {
+				t.Errorf("%d Calls have returned, %d messages are malformed", len(s.returned), s.m.malformed.n)
+			}
+			s.receive(s.reply(7), rpcReply(7, 40))
+			if s.done() != c || c.Err != nil {
+				t.Error(c.Err)
+			}
+			return
+		}
+		if s.done() != c || !errors.Is(c.Err, ErrReply) || c.Message != nil || s.closed != nil {
+			t.Errorf("returned %v, %v", c.Err, s.closed)
+		}
+		s.clean(0)
+	})
+}
+
+// TestShortestReply checks that a Reply by one Send, in parts or in a Reply chunk is one if it has XID and msg_type, and is dropped or fails its Call if it has an octet less (RPC1-002,
+// RPC2-066).
+func TestShortestReply(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		for n := leastRPC - 1; n <= leastRPC+1; n++ {
+			message := rpcReply(7, leastRPC+1)[:n]
+			for _, how := range []string{"by one Send", "in parts", "in a Reply chunk"} {
+				s := open(t, version)
+				call := &Call{Head: rpcCall(7, 40), MaxReply: 100}
+				if how == "in a Reply chunk" {
+					call.MaxReply = 50000
+				}
+				s.call(call)
+				fails := n < leastRPC
+				switch h, _ := s.message(); {
+				case how == "in a Reply chunk":
+					back := s.reply(7)
+					back.Type, back.HasReply, back.Reply = TypeNoMsg, true, s.place(h.Reply, message)
+					s.receive(back, nil)
+				case how == "by one Send":
+					if s.receive(s.reply(7), message); fails {
+						if len(s.returned) != 0 || s.m.malformed.n != 1 {
+							t.Errorf("%s of %d octets: %d Calls have returned, %d messages are malformed", how, n, len(s.returned), s.m.malformed.n)
+						}
+						continue
+					}
+				case version == Version1:
+					continue // has no parts
+				default:
+					s.part(7, message[:3], true)
+					s.part(7, message[3:], false)
+				}
+				if s.done() != call || errors.Is(call.Err, ErrReply) != fails || !fails && !bytes.Equal(call.Message, message) {
+					t.Errorf("%s of %d octets: %v", how, n, call.Err)
+				}
+			}
+		}
+	})
+}
+
+// TestSpoiledReplyIsNotLong checks that a Reply in parts that cannot be used for another reason is told to be too long only if it is (RPC2-056, RPC2-104).
+func TestSpoiledReplyIsNotLong(t *testing.T) {
+	for more := -1; more <= 1; more++ {
+		c := usual()
+		c.Highest, c.MaxReply = Version2, 5000
+		s := begin(t, c)
+		s.credit = Credit2(8, 8)
+		s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp}, nil)
+		call := s.call(&Call{Head: rpcCall(7, 40), MaxReply: 5000})
+		s.part(7, rpcReply(7, 3000), true)
+		wrong := s.reply(7)
+		wrong.Type, wrong.HasReply = TypeNoMsg, true
+		s.receive(wrong, nil)
+		s.part(7, pattern(2000+more, 1), false)
+		if s.done() != call || errors.Is(call.Err, ErrLongReply) != (more > 0) || errors.Is(call.Err, ErrReply) != (more <= 0) {
+			t.Errorf("%d octets, of at most 5000: %v", 5000+more, call.Err)
+		}
+		s.clean(0)
+	}
+}
+
+// TestReplyErrorsSayWhy checks that the error of a Reply that cannot be used says what is wrong with it.
+func TestReplyErrorsSayWhy(t *testing.T) {
+	for says, change := range map[string]func(h *Header){
+		": it returns 1 Write chunks of 2":                       func(h *Header) { h.Writes = h.Writes[:1] },
+		": it returns a Reply chunk, and none was given":         func(h *Header) { h.HasReply, h.Reply = true, Chunk{h.Writes[0][0]} },
+		": Write chunk 1: it has 2 segments of 1":                func(h *Header) { h.Writes[0] = append(h.Writes[0], h.Writes[0][0]) },
+		": Write chunk 1: segment 1 returns 5001 octets of 5000": func(h *Header) { h.Writes[0][0].Length++ },
+		": Write chunk 2: segment 1 returns memory at handle ":   func(h *Header) { h.Writes[1][0].Handle++ },
+	} {
+		c := usual()
+		s := begin(t, c)
+		call, back := s.offer(t)
+		change(&back)
+		s.receive(back, rpcReply(7, 100))
+		if s.done(); !errors.Is(call.Err, ErrReply) || !strings.Contains(call.Err.Error(), says) {
+			t.Errorf("%v, want %s", call.Err, says)
+		}
 	}
 }

@@ -32,6 +32,29 @@ func TestErrorsAreNotAnswered(t *testing.T) {
 	}
 }
 
+// TestShortErrors checks what is said of an ERROR that is cut, or has a code that is not known.
+func TestShortErrors(t *testing.T) {
+	for _, version := range []uint32{Version1, Version2} {
+		d := settled(version)
+		code := map[uint32]ErrorCode{Version1: CodeVers, Version2: CodeSegments}[version]
+		for _, c := range []struct {
+			body   []uint32
+			reason string
+			at     int // words after the prefix
+		}{
+			{nil, "the message ends before its code", 0},
+			{[]uint32{99}, "the code is unknown", 1},
+			{[]uint32{uint32(code)}, "the message ends before what its code announces", 1},
+		} {
+			b := wire(join(prefix(version, TypeError, FlagResponse), c.body)...)
+			f := refused(t, d, b)
+			if want := len(b) - wordSize*(len(c.body)-c.at); f.Reason != c.reason || f.At != want || !f.Dropped() {
+				t.Errorf("version %d, %d: %q at %d, want %q at %d", version, c.body, f.Reason, f.At, c.reason, want)
+			}
+		}
+	}
+}
+
 // TestCodeNames checks that a code is named as its version does.
 func TestCodeNames(t *testing.T) {
 	for _, c := range []struct {

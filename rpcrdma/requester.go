@@ -18,7 +18,7 @@ var (
 	ErrCancelled = errors.New("the Call was cancelled")
 	// ErrTooLong is that of a Call that is too long for what the peer takes.
 	ErrTooLong = errors.New("cannot send the Call: it is longer than the peer can take")
-	// ErrReply is that of a Call whose Reply cannot be used.
+	// ErrReply is that of a Call whose Reply cannot be used. The error says what was wrong with it.
 	ErrReply = errors.New("cannot use the Reply")
 	// ErrLongReply is that of a Call whose Reply is longer than [Config.MaxReply], as a [LongReplyError].
 	ErrLongReply = errors.New("the Reply is longer than this side takes")
@@ -58,6 +58,9 @@ func (r *requester) open() { r.limits = peerLimits{MaxReadChunks, MaxWriteChunks
 
 // Unmatched returns how many Replies and ERRORs came that are to no Call: they were dropped.
 func (m *Machine) Unmatched() uint64 { return m.req.unmatched }
+
+// Malformed returns how many messages came that are not what the specification says, as far as they were not refused by an ERROR.
+func (m *Machine) Malformed() uint64 { return m.unusable }
 
 // find returns the Call of an XID of which something was sent.
 func (r *requester) find(xid uint32) *call {
@@ -261,7 +264,7 @@ func (r *requester) lost(m *Machine, cause error) {
 
 // tick ends the connection if the peer leaves parts, or the Reply to a cancelled Call, out for too long.
 func (r *requester) tick(m *Machine, now time.Time) (next time.Time) {
-	if r.sequence.on {
+	if r.sequence.on && !m.credits.withheld() {
 		next = r.sequence.deadline
 		if !now.Before(next) {
 			m.close(ErrProtocol)

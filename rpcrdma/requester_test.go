@@ -311,6 +311,29 @@ func TestCancelBeforeListsGo(t *testing.T) {
 	}
 }
 
+// TestWhatACancelledCallKeeps checks that a Call that is cancelled keeps memory of the program only if its items or results are lent: its head is copied where all of it is
+// in a Read chunk.
+func TestWhatACancelledCallKeeps(t *testing.T) {
+	for name, x := range map[string]struct {
+		call *Call
+		kept bool
+	}{
+		"nothing lent":       {write(7, 40, 0), false},
+		"the head":           {write(7, 9000, 0), false},
+		"an item":            {write(7, 108, 108, pattern(9000, 1)), true},
+		"the head, an item":  {write(7, 9000, 108, pattern(8193, 1)), true},
+		"room for the Reply": {&Call{Head: rpcCall(7, 40), MaxReply: 60000}, false},
+		"results":            {&Call{Head: rpcCall(7, 40), Into: [][]byte{make([]byte, 9000)}, MaxReply: 100}, true},
+	} {
+		s := open(t, Version1)
+		c := s.call(x.call)
+		s.m.Cancel(s.now, c)
+		if s.run(); s.done() != c || c.Kept != x.kept {
+			t.Errorf("%s: memory is kept: %v", name, c.Kept)
+		}
+	}
+}
+
 // TestQueueStaysSmall checks that a queue that is never empty takes no more memory with time.
 func TestQueueStaysSmall(t *testing.T) {
 	s := open(t, Version1)

@@ -254,11 +254,12 @@ func (r *responder) release(m *Machine, in *Incoming) {
 	r.free = append(r.free, in)
 }
 
-// tick ends a connection whose peer leaves a Call unfinished, or does not answer Reads. Both hold memory of this side.
+// tick ends a connection whose peer leaves a Call unfinished, or does not answer Reads. Both hold memory of this side. A peer without credits cannot
+// send the next part.
 func (r *responder) tick(m *Machine, now time.Time) (next time.Time) {
 	r.now = now
 	for _, in := range r.calls {
-		if in.state != inCollecting && in.reading == 0 {
+		if in.reading == 0 && (in.state != inCollecting || m.credits.withheld()) {
 			continue
 		}
 		end := in.since.Add(m.cfg.PartTime)

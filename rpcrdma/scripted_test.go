@@ -14,7 +14,8 @@ type fakeMemory struct {
 	t      testing.TB
 	lent   map[uint32]*fakeRegion
 	next   uint32
-	refuse error             // of the next Register
+	refuse error             // of the next Register but some
+	before int               // how many there are before that one
 	last   func(*fakeRegion) // what the peer does until memory is withdrawn
 }
 
@@ -26,7 +27,8 @@ type fakeRegion struct {
 }
 
 func (f *fakeMemory) Register(l *Lease, b []byte, write bool, base uint64) error {
-	if err := f.refuse; err != nil {
+	if f.before--; f.refuse != nil && f.before < 0 {
+		err := f.refuse
 		f.refuse = nil
 		return err
 	}

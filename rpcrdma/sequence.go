@@ -110,3 +110,14 @@ func (r *responder) brokenBy(m *Machine, f *Fault, h *Header) bool {
 	}
 	return false
 }
+
+// resumeParts gives the peer the whole time for its next part again: until now it had no credit to send one.
+func (m *Machine) resumeParts() {
+	now := m.rsp.now
+	if in := m.rsp.collecting; in != nil {
+		in.since = now
+	}
+	if s := &m.req.sequence; s.on {
+		s.deadline = now.Add(m.cfg.PartTime)
+	}
+}

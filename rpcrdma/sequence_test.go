@@ -349,3 +349,58 @@ func TestUnfinishedSequences(t *testing.T) {
 		t.Errorf("the connection ends with %v", f.closed)
 	}
 }
+
+// TestPartsWaitForCredits checks that no peer is left for parts that it may not send: while this side owes it all of its credits, because its send queue is full, the time for the next part
+// does not run. It begins with the message that grants credits, for the parts of a Call at a server and those of a Reply at a client (RPC2-016, RPC2-058).
+func TestPartsWaitForCredits(t *testing.T) {
+	for _, side := range []Side{Server, Client} {
+		for parts := 1; parts <= MinWindow; parts++ {
+			c := both(side)
+			c.Window = MinWindow
+			s := begin(t, c)
+			s.credit = Credit2(MinWindow, MinWindow)
+			s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp}, nil)
+			h := Header{XID: 7, Version: 2, Type: TypeMsg, Flags: FlagMore}
+			message := rpcCall(7, 1000)
+			if side == Client {
+				s.call(&Call{Head: rpcCall(7, 40), MaxReply: 20000})
+				h.Flags |= FlagResponse
+				message = rpcReply(7, 1000)
+			}
+			for s.m.credits.(*credits2).owed > 0 { // so that none of it is owed before the parts
+				s.m.credits.(*credits2).owed--
+			}
+			s.credit = Credit2(MinWindow, 1)
+			s.room = 0
+			for range parts {
+				s.receive(h, message[:100])
+				message = message[100:]
+			}
+			tick := func(after time.Duration) {
+				s.now = s.now.Add(after)
+				s.m.Tick(s.now)
+				s.run()
+			}
+			tick(9 * time.Second)
+			if s.closed != nil {
+				t.Fatalf("side %d, %d parts: %v", side, parts, s.closed)
+			}
+			tick(20 * time.Second)
+			if (s.closed == nil) != (parts == MinWindow) {
+				t.Errorf("side %d, %d parts of %d without credits: %v", side, parts, MinWindow, s.closed)
+			}
+			if s.closed != nil {
+				continue
+			}
+			s.room = 64
+			s.run() // grants credits
+			tick(9 * time.Second)
+			if s.closed != nil {
+				t.Errorf("side %d: %v, 9 s after credits were granted", side, s.closed)
+			}
+			if tick(2 * time.Second); !errors.Is(s.closed, ErrProtocol) {
+				t.Errorf("side %d: %v, 11 s after credits were granted", side, s.closed)
+			}
+		}
+	}
+}

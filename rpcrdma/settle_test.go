@@ -301,3 +301,68 @@ func TestLostUnanswered(t *testing.T) {
 		}
 	}
 }
+
+// TestPropertiesBeforeCalls checks that a server that calls its client sends its properties first, even if there is no buffer for them when there is one for the Call
+// (RPC2-061).
+func TestPropertiesBeforeCalls(t *testing.T) {
+	for none := range 4 {
+		c := both(Server)
+		c.Reverse = 2
+		s := begin(t, c)
+		call := &Call{Head: rpcCall(9, 40)}
+		if err := s.m.Call(s.now, call); err != nil {
+			t.Fatal(err)
+		}
+		p := DefaultProperties()
+		p.Reverse = ReverseGeneral
+		h := Header{XID: 1, Version: Version2, Type: TypeConnProp, Credit: Credit2(8, 8), Properties: p.List()}
+		b := s.pool.Get(c.ReceiveSize)
+		n := copy(b.B, h.Append(nil))
+		s.receives--
+		s.pool.none = none
+		s.m.Received(s.now, b, n, false, 0)
+		for range none + 2 {
+			s.run()
+		}
+		var types []Type
+		for _, b := range s.sent {
+			var h Header
+			if _, err := NewDecoder(DefaultLimits()).Decode(b, &h); err != nil {
+				t.Fatal(err)
+			}
+			types = append(types, h.Type)
+		}
+		if len(types) != 2 || types[0] != TypeConnProp || types[1] != TypeMsg {
+			t.Errorf("a buffer is missing %d times: %v were sent", none, types)
+		}
+	}
+}
+
+// TestReverseCallsBeforeProperties checks what becomes of a Call that a server has queued before it knows its client, or while it knows some of its properties: it
+// goes if the client takes it, and else returns with ErrReverse, unsent (RPC2-075, RPC2-076).
+func TestReverseCallsBeforeProperties(t *testing.T) {
+	for level := ReverseNone; level <= ReverseGeneral; level++ {
+		for _, begun := range []bool{false, true} {
+			c := both(Server)
+			c.Reverse = 2
+			s := begin(t, c)
+			s.credit = Credit2(8, 8)
+			if begun {
+				s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp, Flags: FlagTPMore}, nil)
+			}
+			call := s.call(&Call{Head: rpcCall(9, 40)})
+			p := DefaultProperties()
+			p.Reverse = level
+			s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp, Properties: p.List()}, nil)
+			if level == ReverseNone {
+				if s.done() != call || !errors.Is(call.Err, ErrReverse) || call.Sent || len(s.sent) != 1 {
+					t.Errorf("not taken, properties have begun %v: %v, %d messages", begun, call.Err, len(s.sent))
+				}
+				continue
+			}
+			if h, _ := s.message(); len(s.returned) != 0 || h.XID != 9 || h.Type != TypeMsg {
+				t.Errorf("level %v, properties have begun %v: sent %+v, %v", level, begun, h, call.Err)
+			}
+		}
+	}
+}

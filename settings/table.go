@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// LeastFrame is the shortest frame that is of use: it has room for a header, a
-	// message, and 16 bytes of data, the largest chunk that peers need.
-	LeastFrame = frame.HeaderSize + frame.MessageHeaderSize + 16
+	// LeastFrame is the shortest frame that is of use: it has room for a header of any kind, a
+	// message, and 16 bytes of data, the largest chunk that peers need, or a chunk of our own kind and a checksum.
+	LeastFrame = frame.SessionHeaderSize + frame.MessageHeaderSize + 16
 	// LeastOpenMemory is room for what a frame of usual size can open.
 	LeastOpenMemory = 64 << 10
 	// MostOpen bounds how many transactions can be open: so many are told from those

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -36,7 +37,7 @@ func pairPlan(script []byte) *propertyPlan {
 	var head [4]byte
 	script = script[copy(head[:], script):]
 	p := &propertyPlan{
-		kind: "native", seed: uint64(head[0] >> 2), nodes: 2, mtu: []int{50, 64, 200, 1490}[head[0]%4], giveUp: 10 * time.Minute,
+		kind: "native", seed: uint64(head[0] >> 2), nodes: 2, mtu: []int{settings.LeastFrame, 64, 200, 1490}[head[0]%4], giveUp: 10 * time.Minute,
 		duration: 50 * time.Millisecond, settle: 40 * time.Second, links: make(map[[2]int]simnet.Link),
 	}
 	for i := range 2 {

@@ -194,23 +194,23 @@ func readConstants(t *testing.T, room string) map[string]constantIn {
 // engine are the rooms in which a constant whose name begins with most or max is in the table, or said to
 // bound no table, queue or buffer.
 var engine = []string{
-	"ack", "endpoint", "seal", "transport", "transport/udp", "transport/ether", "transport/internal/mmsg", "transport/internal/rtnl", "link", "link/stream", "link/netconn",
+	"ack", "dgrdma", "endpoint/outgoing", "endpoint/pathmtu", "endpoint/queue", "endpoint/reassembly", "endpoint/session", "seal", "transport", "transport/sealed", "transport/udp", "transport/ether", "transport/internal/mmsg", "transport/internal/rtnl", "link", "link/budget", "link/stream", "link/netconn",
 	"verbs", "verbs/latency", "verbs/rping", "rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa", "capture", "capture/tcp", "metrics",
-	"inspect", "inspect/iwarp", "inspect/rpcrdma", "rpcrdma", "nfs3", "rpc", "rpc/portmap",
+	"inspect", "inspect/iwarp", "inspect/rpcrdma", "rpcrdma", "nfs3", "nfs3/localfs", "rpc", "rpc/portmap",
 }
 
 // others are such constants, by what they bound.
 var others = map[string]string{
-	"a time": "ack.mostTrial endpoint.mostBehind endpoint.mostRound endpoint.mostAttempt endpoint.mostUnheard verbs.mostPause rpc.mostBackoff",
-	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostDared endpoint.mostMissed endpoint.mostPlain " +
+	"a time": "dgrdma.mostBehind endpoint/pathmtu.mostRound transport/sealed.mostAttempt transport/sealed.mostUnheard endpoint/session.mostRetry verbs.mostPause rpc.mostBackoff",
+	"how often something is done": "rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint/pathmtu.mostProbes transport/sealed.mostDared endpoint/pathmtu.mostMissed " +
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
-	"what a frame or a word of it has room for": "rpcrdma.MaxInto nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3.maxMemoryFile nfs3.maxLinks " +
+	"what a frame or a word of it has room for": "rpcrdma.MaxInto nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3/localfs.maxMemoryFile nfs3.maxLinks " +
 		"ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
-		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan inspect/rpcrdma.mostKept inspect/rpcrdma.mostHead inspect/rpcrdma.maxAuth inspect/rpcrdma.maxHandle rpc.maxAuth rpc.maxReplyHeader rpc.maxMachine rpc.maxGIDs",
-	"what one call does, or is kept for the next": "rpcrdma.mostParts endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid link.mostChunk ack.maxReorder " +
+		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan inspect/rpcrdma.mostKept inspect/rpcrdma.mostHead inspect/rpcrdma.maxAuth inspect/rpcrdma.maxMachine inspect/rpcrdma.maxGroups inspect/rpcrdma.maxHandle rpc.maxAuth rpc.maxReplyHeader rpc.maxMachine rpc.maxGIDs",
+	"what one call does, or is kept for the next": "rpcrdma.mostParts endpoint/session.mostReplies endpoint/outgoing.mostHot endpoint/outgoing.mostLent endpoint/outgoing.mostSealed dgrdma.mostFollow endpoint/reassembly.mostSpare dgrdma.mostLeft dgrdma.mostAhead endpoint/queue.MostPartial link/budget.MostChunk ack.maxReorder " +
 		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords inspect.maxJump inspect.mostLooks inspect/rpcrdma.mostTried inspect/rpcrdma.mostAlike inspect/rpcrdma.mostSiblings inspect/rpcrdma.mostPulled inspect/rpcrdma.mostOperations inspect/iwarp.MostSearched inspect/iwarp.MostChecked rpc.mostClass",
-	"what a report shows of a flow or a connection, whose memory TestConstantMemory weighs": "inspect.mostPoints inspect.mostMarks inspect.mostLives inspect.mostTags inspect.mostWorst inspect.mostRestart inspect.maxBins inspect.mostShown " +
-		"inspect.mostOfAKind inspect.mostHex",
+	"what a report shows of a flow or a connection, whose memory TestConstantMemory weighs": "inspect.mostPoints inspect.mostMarks inspect.mostTags inspect.mostWorst inspect.mostRestart inspect.maxBins inspect.mostShown " +
+		"inspect.mostOfAKind inspect.mostHex inspect.mostSlow",
 	"what the system takes":                         "transport/ether.mostRing capture.maxProgram capture.maxName",
 	"buffers of the peer, of which nothing is kept": "link.mostOffered",
 }

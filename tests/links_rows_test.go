@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/opencpi"
@@ -30,7 +29,7 @@ type silent struct {
 	data [][]byte
 }
 
-func (s *silent) frameSent(_ endpoint.PeerName, b []byte, again bool) {
+func (s *silent) frameSent(_ dgrdma.PeerName, b []byte, again bool) {
 	f, err := frame.Parse(b)
 	if err != nil || again {
 		return
@@ -58,14 +57,14 @@ func (s *silent) written() (data, words []frame.Message) {
 }
 
 // silentTest runs with a host whose peer never answers.
-func silentTest(t *testing.T, profile endpoint.Profile, run func(t *testing.T, r *portRig, s *silent)) {
+func silentTest(t *testing.T, profile dgrdma.Profile, run func(t *testing.T, r *portRig, s *silent)) {
 	s := new(silent)
 	synctest.Test(t, func(t *testing.T) {
 		r := &portRig{t: t, sim: simnet.New(1)}
 		defer r.sim.Close()
 		var err error
 		r.host, err = link.Open("", &link.Config{
-			Memory: 1 << 20, Endpoint: dgrdma.Config{ID: 1, Trace: &endpoint.Trace{FrameSent: s.frameSent}},
+			Memory: 1 << 20, Endpoint: dgrdma.Config{ID: 1, Trace: &dgrdma.Trace{FrameSent: s.frameSent}},
 			Open: func(cfg *dgrdma.Config) (*dgrdma.Endpoint, error) {
 				return dgrdma.New(r.sim.Attach(portOurs, simnet.Config{}), cfg)
 			},
@@ -107,7 +106,7 @@ func takes(t *testing.T, l *link.Link, want []byte, opcode uint8) link.Message {
 // 8.3, first row: addresses are offsets in the endpoint's memory, buffers are
 // aligned to 128, and nothing lies in the first 16 bytes.
 func TestPort83Addresses(t *testing.T) {
-	portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 		type area struct {
 			what     string
 			from, to uint64
@@ -140,7 +139,7 @@ func TestPort83Addresses(t *testing.T) {
 // 8.3, consumer: buffer i is at base + i x pitch and its flag at base + i x 80, of
 // which word 0 counts; bit 0 alone decides between full and empty.
 func TestPort83ConsumerFlags(t *testing.T) {
-	portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 		d := peers.NewDG1(r.wire(), portOurs, peers.DG1Config{})
 		defer d.Close()
 		l, to := r.offer(portFlags, 4)
@@ -167,7 +166,7 @@ func TestPort83ConsumerFlags(t *testing.T) {
 // 8.3, producer: empty flag i is at base + i x 4, all buffers are empty at first,
 // and what sets the flag is a word with bit 0.
 func TestPort83ProducerFlags(t *testing.T) {
-	portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 		d := peers.NewDG1(r.wire(), portOurs, peers.DG1Config{})
 		defer d.Close()
 		l, flow := r.attach(portFlags, 80)
@@ -207,7 +206,7 @@ func TestPort83ProducerFlags(t *testing.T) {
 // 8.3, both sides: buffers are used strictly in turn. A flag or a credit that is
 // early waits for those before it.
 func TestPort83RoundRobin(t *testing.T) {
-	portTest(t, endpoint.OpenCPI2(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.OpenCPI2(), func(t *testing.T, r *portRig) {
 		d := peers.NewDG2(r.wire(), portOurs, peers.DG2Config{})
 		defer d.Close()
 		l, to := r.offer(portFlags, 4)
@@ -223,7 +222,7 @@ func TestPort83RoundRobin(t *testing.T) {
 			takes(t, l, message(i, portSize), uint8(i))
 		}
 	})
-	portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 		d := peers.NewDG1(r.wire(), portOurs, peers.DG1Config{})
 		defer d.Close()
 		l, flow := r.attach(portFlags, 80)
@@ -252,7 +251,7 @@ func TestPort83RoundRobin(t *testing.T) {
 // bytes as the flag says from the second. The flag's length counts. Ours are the
 // message's bytes at buffer i, completed by the packed flag at full flag i.
 func TestPort83Transactions(t *testing.T) {
-	portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 		d := peers.NewDG1(r.wire(), portOurs, peers.DG1Config{})
 		defer d.Close()
 		l, to := r.offer(portFlags, 4)
@@ -260,7 +259,7 @@ func TestPort83Transactions(t *testing.T) {
 		d.Post(to.FullFlagAddr, flagWord(33, 1, false, false), peers.Part{Addr: to.DataAddr, Data: b})
 		takes(t, l, b[:33], 1)
 	})
-	silentTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig, s *silent) {
+	silentTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig, s *silent) {
 		l, _ := r.attach(portFlags, 80)
 		for k := 1; k <= 3; k++ {
 			if err := l.Out.Send(context.Background(), uint8(k), message(k, 1000)); err != nil {
@@ -284,7 +283,7 @@ func TestPort83Transactions(t *testing.T) {
 // 8.3, the consumer's doorbell: a transaction with nothing but the completion, the
 // value 1 at empty flag i.
 func TestPort83Doorbell(t *testing.T) {
-	portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 		d := peers.NewDG1(r.wire(), portOurs, peers.DG1Config{})
 		defer d.Close()
 		l, to := r.offer(portFlags, 4)
@@ -312,7 +311,7 @@ func TestPort83Doorbell(t *testing.T) {
 // control plane at the top of 2^32, all buffers at one address (pitch 0).
 func TestPort84Addresses(t *testing.T) {
 	const data, doorbell = 1 << 26, 0xFC000000 + 0x100000 + 3*0x100000 + 0x5C
-	card := endpoint.FPGA()
+	card := dgrdma.FPGA()
 	card.Cumulative = false // else the second frame waits for an answer to the first
 	silentTest(t, card, func(t *testing.T, r *portRig, s *silent) {
 		l, _, err := opencpi.Attach(r.host, r.conn, opencpi.Descriptor{
@@ -344,7 +343,7 @@ func TestPort84Addresses(t *testing.T) {
 // 8.4, host to card: doorbells ring in the order of the messages, because the card
 // takes its buffers in turn, and credits come as 4 bytes of data.
 func TestPort84Credits(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, flow := r.attach(portDoorbell, 0)
@@ -382,7 +381,7 @@ func TestPort84Credits(t *testing.T) {
 // 8.4: the card never gives the buffer with end of file back. Close does not wait
 // for that, nor for the others.
 func TestPort84EndOfFileIsSticky(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, _ := r.attach(portDoorbell, 0)
@@ -405,7 +404,7 @@ func TestPort84EndOfFileIsSticky(t *testing.T) {
 // 8.4, card to host: data in whole words, of which the flag says how many bytes
 // count, completed at host flag i.
 func TestPort84Lengths(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, to := r.offer(portDoorbell, 0)
@@ -423,7 +422,7 @@ func TestPort84Lengths(t *testing.T) {
 // 8.4: a message without bytes, and end of file, are a word of data at the flag,
 // without completion.
 func TestPort84WordsOfData(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, to := r.offer(portDoorbell, 0)
@@ -439,7 +438,7 @@ func TestPort84WordsOfData(t *testing.T) {
 // 8.4: of a message that is longer than the card can send, the first part comes,
 // with the whole length in the flag and the bit that says so.
 func TestPort84CutMessages(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, to := r.offer(portDoorbell, 0)
@@ -459,7 +458,7 @@ func TestPort84CutMessages(t *testing.T) {
 // 8.4, to a card that produces: one doorbell, and each ring with the value 1 is one
 // buffer, in a transaction of its own without data.
 func TestPort84SenderDoorbell(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, to := r.offer(portDoorbell, 0)
@@ -487,7 +486,7 @@ func TestPort84SenderDoorbell(t *testing.T) {
 
 // 8.4, limits: a card has at most 255 remote buffers of ours.
 func TestPort84Limits(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		const buffers = 255

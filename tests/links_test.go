@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/opencpi"
 	"github.com/dgrdma/dgrdma/tests/peers"
@@ -31,7 +30,7 @@ type portRig struct {
 
 var portOurs, portTheirs = simnet.Addr(1), simnet.Addr(2)
 
-func portTest(t *testing.T, profile endpoint.Profile, run func(t *testing.T, r *portRig)) {
+func portTest(t *testing.T, profile dgrdma.Profile, run func(t *testing.T, r *portRig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &portRig{t: t, sim: simnet.New(1)}
 		defer r.sim.Close()
@@ -170,7 +169,7 @@ func (r *portRig) attach(flags, pitch uint32) (*link.Link, opencpi.Descriptor) {
 // Section 8.4, host to card: one doorbell for all buffers, in the order of the
 // messages; buffers come back as words of data, and the one with end of file never.
 func TestPortHostToCard(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, flow := r.attach(portDoorbell, 0)
@@ -189,7 +188,7 @@ func TestPortHostToCard(t *testing.T) {
 func TestPortHostToSoftware(t *testing.T) {
 	const pitch = 80
 	t.Run("first", func(t *testing.T) {
-		portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+		portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 			d := peers.NewDG1(r.wire(), portOurs, peers.DG1Config{})
 			defer d.Close()
 			l, flow := r.attach(portFlags, pitch)
@@ -200,7 +199,7 @@ func TestPortHostToSoftware(t *testing.T) {
 		})
 	})
 	t.Run("second", func(t *testing.T) {
-		portTest(t, endpoint.OpenCPI2(), func(t *testing.T, r *portRig) {
+		portTest(t, dgrdma.OpenCPI2(), func(t *testing.T, r *portRig) {
 			d := peers.NewDG2(r.wire(), portOurs, peers.DG2Config{})
 			defer d.Close()
 			l, flow := r.attach(portFlags, pitch)
@@ -282,7 +281,7 @@ func (r *portRig) free(d *peers.Port, k int, empty, pitch uint32) {
 // Section 8.4, card to host: lengths in whole words, a message without bytes and
 // end of file as words of data at the flag, buffers given back at one doorbell.
 func TestPortCardToHost(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, to := r.offer(portDoorbell, 0)
@@ -308,7 +307,7 @@ func TestPortCardToHost(t *testing.T) {
 
 // Section 8.2: a card that had more than fits says so.
 func TestPortTruncated(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		l, to := r.offer(portDoorbell, 0)
@@ -332,7 +331,7 @@ func TestPortSoftwareToHost(t *testing.T) {
 	const empty, pitch = portFlags, 4
 	whole := func(b []byte) []byte { return append(bytes.Clone(b), make([]byte, portSize-len(b))...) }
 	t.Run("first", func(t *testing.T) {
-		portTest(t, endpoint.OpenCPI(false), func(t *testing.T, r *portRig) {
+		portTest(t, dgrdma.OpenCPI(false), func(t *testing.T, r *portRig) {
 			d := peers.NewDG1(r.wire(), portOurs, peers.DG1Config{})
 			defer d.Close()
 			l, to := r.offer(empty, pitch)
@@ -358,7 +357,7 @@ func TestPortSoftwareToHost(t *testing.T) {
 		})
 	})
 	t.Run("second", func(t *testing.T) {
-		portTest(t, endpoint.OpenCPI2(), func(t *testing.T, r *portRig) {
+		portTest(t, dgrdma.OpenCPI2(), func(t *testing.T, r *portRig) {
 			d := peers.NewDG2(r.wire(), portOurs, peers.DG2Config{})
 			defer d.Close()
 			l, to := r.offer(empty, pitch)
@@ -382,7 +381,7 @@ func TestPortSoftwareToHost(t *testing.T) {
 
 // TestDescriptorsTravel: what Offer and Attach return survives both forms.
 func TestDescriptorsTravel(t *testing.T) {
-	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
+	portTest(t, dgrdma.FPGA(), func(t *testing.T, r *portRig) {
 		_, in := r.offer(portDoorbell, 0)
 		_, flow := r.attach(portDoorbell, 0)
 		for _, d := range []opencpi.Descriptor{in, flow} {

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // drain waits until everything that was posted is answered.
@@ -130,7 +130,7 @@ func (w *propertyWorld) farewell() {
 	}
 }
 
-func (w *propertyWorld) nothingLeft(n *propertyNode, c *endpoint.Conn) {
+func (w *propertyWorld) nothingLeft(n *propertyNode, c *dgrdma.Conn) {
 	s := c.Stats()
 	if s.InFlight != 0 || s.Queued != 0 || s.Open != 0 || s.Down {
 		w.failLocked("node %d: connection to %v is left with %d in flight, %d queued, %d open, down %v",

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/worlds"
 )
@@ -16,7 +16,7 @@ type propertyTx struct {
 	flow  *propertyFlow
 	place *propertyPlace
 	life  int // of the poster
-	t     endpoint.Transaction
+	t     dgrdma.Transaction
 
 	posted    bool
 	done      int
@@ -67,7 +67,7 @@ func (x *propertyTx) name() string {
 
 // propertyMemory is a Region that checks what is done to it.
 type propertyMemory struct {
-	*endpoint.Region
+	*dgrdma.Region
 	w    *propertyWorld
 	node int
 	life int
@@ -112,7 +112,7 @@ func (m *propertyMemory) Admit(src frame.EndpointID, msg *frame.Message) ([]byte
 		return nil, nil
 	}
 	if src >= propertyFirstGuest {
-		return nil, endpoint.Swallow(errPropertyMemory)
+		return nil, dgrdma.Swallow(errPropertyMemory)
 	}
 	x := m.owner(msg)
 	switch {
@@ -148,7 +148,7 @@ func (m *propertyMemory) Admit(src frame.EndpointID, msg *frame.Message) ([]byte
 		case fateRefused:
 			return nil, errPropertyMemory
 		case fateSwallowed:
-			return nil, endpoint.Swallow(errPropertyMemory)
+			return nil, dgrdma.Swallow(errPropertyMemory)
 		}
 	}
 	return m.Region.Admit(src, msg)

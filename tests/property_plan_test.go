@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -156,7 +156,7 @@ func (p *propertyPlan) String() string {
 // peers returns the kind of peers.
 func (p *propertyPlan) peers() worlds.Kind { return worlds.Kind(p.kind) }
 
-func (p *propertyPlan) profile(from int) endpoint.Profile {
+func (p *propertyPlan) profile(from int) dgrdma.Profile {
 	return p.peers().Profile(from, p.mtu == 510)
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -112,7 +112,7 @@ func (w *propertyWorld) disconnect(n, to *propertyNode) {
 	c.Close()
 }
 
-func (w *propertyWorld) conn(from, to int) *endpoint.Conn {
+func (w *propertyWorld) conn(from, to int) *dgrdma.Conn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := w.nodes[from]; n.up {
@@ -163,12 +163,12 @@ func (w *propertyWorld) take(f *propertyFlow) *propertyTx {
 	f.pending++
 	x.life = w.nodes[f.plan.from].life
 	x.posted = true
-	x.t = endpoint.Transaction{Cookie: x, Urgent: x.idx%9 == 0}
+	x.t = dgrdma.Transaction{Cookie: x, Urgent: x.idx%9 == 0}
 	if f.plan.completion {
-		x.t.Completion = endpoint.Word(x.place.completion, x.idx)
+		x.t.Completion = dgrdma.Word(x.place.completion, x.idx)
 	}
 	for i, a := range x.place.segments {
-		x.t.Segments = append(x.t.Segments, endpoint.Segment{Addr: a, Bytes: slices.Clone(x.pattern(i))})
+		x.t.Segments = append(x.t.Segments, dgrdma.Segment{Addr: a, Bytes: slices.Clone(x.pattern(i))})
 	}
 	return x
 }
@@ -206,7 +206,7 @@ func (w *propertyWorld) refused(x *propertyTx, err error) {
 	x.posted = false
 	f.retry = x
 	switch {
-	case errors.Is(err, endpoint.ErrQueueFull) && w.plan.each[f.plan.from].queue > 0:
+	case errors.Is(err, dgrdma.ErrQueueFull) && w.plan.each[f.plan.from].queue > 0:
 	case w.plan.mayFail && worlds.Excused(err):
 	default:
 		w.failf("%s: Post: %v", x.name(), err)
@@ -214,7 +214,7 @@ func (w *propertyWorld) refused(x *propertyTx, err error) {
 }
 
 // done is every transaction's Done.
-func (w *propertyWorld) done(t *endpoint.Transaction, err error) {
+func (w *propertyWorld) done(t *dgrdma.Transaction, err error) {
 	x := t.Cookie.(*propertyTx)
 	w.mu.Lock()
 	w.settle(x, err)

@@ -3,14 +3,14 @@ package tests
 import (
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // propertyStalls finds connections on which nothing goes on although something is
 // posted.
 type propertyStalls struct {
-	last map[*endpoint.Conn]propertyProgress
+	last map[*dgrdma.Conn]propertyProgress
 }
 
 // propertyProgress is what a connection had done when it last did something.
@@ -26,7 +26,7 @@ const propertyLook = 10 * time.Millisecond
 func (w *propertyWorld) watch() (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	bound := w.plan.patience()
-	w.stalls.last = make(map[*endpoint.Conn]propertyProgress)
+	w.stalls.last = make(map[*dgrdma.Conn]propertyProgress)
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(propertyLook)
@@ -53,7 +53,7 @@ func (w *propertyWorld) look(bound time.Duration) {
 	}
 }
 
-func (w *propertyWorld) lookAt(c *endpoint.Conn, node int, bound time.Duration) {
+func (w *propertyWorld) lookAt(c *dgrdma.Conn, node int, bound time.Duration) {
 	s := c.Stats()
 	now := propertyProgress{s.AcksReceived, s.TransactionsDone, s.Life, time.Now()}
 	before, known := w.stalls.last[c]

@@ -3,7 +3,7 @@ package tests
 import (
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -76,7 +76,7 @@ func (w *propertyWorld) addStrangers(add func(at time.Duration, do func())) {
 	}
 	for i, g := range w.plan.guests {
 		var wire *simnet.Conn
-		var e *endpoint.Endpoint
+		var e *dgrdma.Endpoint
 		add(g.at, func() {
 			wire = w.net.Attach(simnet.Addr(uint32(propertyFirstGuest+1+i)), simnet.Config{MTU: w.plan.mtu})
 			e = w.visit(wire, frame.EndpointID(propertyFirstGuest+1+i), w.nodes[g.to])
@@ -91,19 +91,19 @@ func (w *propertyWorld) addStrangers(add func(at time.Duration, do func())) {
 }
 
 // visit opens an endpoint that writes a little, wherever and whether or not it is let.
-func (w *propertyWorld) visit(wire *simnet.Conn, id frame.EndpointID, to *propertyNode) *endpoint.Endpoint {
-	e, err := endpoint.New(wire, &endpoint.Config{ID: id, GiveUp: w.plan.giveUp})
+func (w *propertyWorld) visit(wire *simnet.Conn, id frame.EndpointID, to *propertyNode) *dgrdma.Endpoint {
+	e, err := dgrdma.New(wire, &dgrdma.Config{ID: id, GiveUp: w.plan.giveUp})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	c, err := e.Connect(endpoint.Peer{ID: to.id, Addr: to.addr})
+	c, err := e.Connect(dgrdma.Peer{ID: to.id, Addr: to.addr})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for i := range 5 {
-		if err := c.Post(&endpoint.Transaction{
-			Segments:   []endpoint.Segment{{Addr: 0, Bytes: worlds.Table[i : i+1+100*i]}},
-			Completion: endpoint.Word(0, 1),
+		if err := c.Post(&dgrdma.Transaction{
+			Segments:   []dgrdma.Segment{{Addr: 0, Bytes: worlds.Table[i : i+1+100*i]}},
+			Completion: dgrdma.Word(0, 1),
 		}); err != nil {
 			w.t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/tests/worlds"
@@ -45,12 +45,12 @@ type propertyNode struct {
 	id     frame.EndpointID
 	addr   transport.Addr
 	wire   *simnet.Conn
-	ep     *endpoint.Endpoint
+	ep     *dgrdma.Endpoint
 	memory *propertyMemory
 	life   int
 	up     bool
 	over   []bool // by life: Close has returned
-	conns  []*endpoint.Conn
+	conns  []*dgrdma.Conn
 	size   int
 	pcap   io.Writer
 }
@@ -78,7 +78,7 @@ func newPropertyWorld(t *testing.T, p *propertyPlan, dir string) *propertyWorld 
 	for i := range p.nodes {
 		n := &propertyNode{
 			index: i, id: frame.EndpointID(10 + i), addr: simnet.Addr(uint32(1 + i)),
-			life: -1, conns: make([]*endpoint.Conn, p.nodes), size: 16,
+			life: -1, conns: make([]*dgrdma.Conn, p.nodes), size: 16,
 		}
 		if dir != "" {
 			n.pcap = w.create(fmt.Sprintf("node%d.pcap", i))
@@ -181,7 +181,7 @@ func (w *propertyWorld) lockedLogf(format string, args ...any) {
 // start begins a life of a node.
 func (w *propertyWorld) start(n *propertyNode) {
 	np := &w.plan.each[n.index]
-	r, err := endpoint.NewRegion(n.size)
+	r, err := dgrdma.NewRegion(n.size)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func (w *propertyWorld) start(n *propertyNode) {
 		n.pcap = propertySecondLife{n.pcap}
 	}
 	prof := w.plan.profile(n.index)
-	cfg := &endpoint.Config{
+	cfg := &dgrdma.Config{
 		ID: n.id, Memory: n.memory, Profile: &prof, Window: np.window, MTU: np.mtu, Queue: np.queue,
 		GiveUp: w.plan.giveUp, Coalesce: np.coalesce, OpenIncoming: np.open, Entropy: w.entropy(n), AcceptAny: np.accept,
 	}
@@ -215,11 +215,11 @@ func (w *propertyWorld) start(n *propertyNode) {
 		cfg.FirstFrame = np.first
 	}
 	if w.log != nil {
-		cfg.OnEvent = func(e endpoint.Event) {
+		cfg.OnEvent = func(e dgrdma.Event) {
 			w.lockedLogf("node %d: event %v, %v, reason %v, transaction id %d, %v", n.index, e.Kind, e.Peer, e.Reason, e.Txn, e.Err)
 		}
 	}
-	ep, err := endpoint.New(tc, cfg)
+	ep, err := dgrdma.New(tc, cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func (w *propertyWorld) entropy(n *propertyNode) func() uint32 {
 }
 
 func (w *propertyWorld) connect(n, to *propertyNode) {
-	c, err := n.ep.Connect(endpoint.Peer{ID: to.id, Addr: to.addr, Size: uint64(to.size)})
+	c, err := n.ep.Connect(dgrdma.Peer{ID: to.id, Addr: to.addr, Size: uint64(to.size)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -24,7 +24,7 @@ func dg1Busy(t *testing.T, udp bool, seed uint64, busy peers.Busy, out, back flo
 		busy.Seed = seed
 		r.dg1(peers.DG1Config{UDP: udp, Buffer: peers.DefaultBuffer, Busy: busy})
 		r.link(simnet.Link{Loss: out}, simnet.Link{Loss: back})
-		r.dial(endpoint.OpenCPI(udp), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(udp), dgrdma.Config{})
 		began := time.Now()
 		r.send(600, 1700)
 		took = time.Since(began)

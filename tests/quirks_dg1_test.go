@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -57,7 +57,7 @@ func TestQuirkD1BothWaysUnderLoss(t *testing.T) {
 					d := r.dg1(peers.DG1Config{UDP: udp})
 					bad := simnet.Link{Loss: loss, Reorder: loss, ReorderBy: 3 * time.Millisecond}
 					r.link(bad, bad)
-					r.dial(endpoint.OpenCPI(udp), endpoint.Config{GiveUp: time.Minute})
+					r.dial(dgrdma.OpenCPI(udp), dgrdma.Config{GiveUp: time.Minute})
 					fed := make(chan struct{})
 					go func() {
 						defer close(fed)
@@ -81,7 +81,7 @@ func TestQuirkD1BothWaysUnderLoss(t *testing.T) {
 func TestQuirkD1R1CountZeroWithData(t *testing.T) {
 	rigTest(t, 1, func(t *testing.T, r *rig) {
 		d := r.dg1(peers.DG1Config{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		for i, size := range []int{1, 4, 8, 100, 1456} {
 			d.Post(0x100, uint32(i+1), peers.Part{Addr: rigSlot(i, 1456), Data: rigPattern(i, size)})
 			r.await(0x100, uint32(i+1))
@@ -103,7 +103,7 @@ func TestQuirkD1R2R8R9R10R12R20WhatWeSend(t *testing.T) {
 					d := r.dg1(peers.DG1Config{UDP: udp})
 					var wire rigFrames
 					r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-					r.dial(endpoint.OpenCPI(udp), endpoint.Config{MTU: mtu})
+					r.dial(dgrdma.OpenCPI(udp), dgrdma.Config{MTU: mtu})
 					for _, size := range []int{0, 1, 4, 64, 464, 465, 1456, 1457, 5000} {
 						r.send(40, size)
 					}
@@ -132,7 +132,7 @@ func TestQuirkD1R3R4IDs(t *testing.T) {
 		d := r.dg1(peers.DG1Config{})
 		var wire rigFrames
 		r.link(simnet.Link{Script: wire.script}, simnet.Link{Loss: 0.3})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{GiveUp: time.Minute})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{GiveUp: time.Minute})
 		for i := range 20 {
 			d.Post(0x100, uint32(i+1), peers.Part{Addr: 0x1000, Data: rigPattern(i, 3000)})
 			r.send(5, 2000)
@@ -161,16 +161,16 @@ func TestQuirkD1R3FirstID(t *testing.T) {
 	for _, random := range []uint32{0, 1, 65278, 65279, 65280, 65281, 65535, 65536, 0xFFFFFFFF} {
 		for _, legacy := range []bool{false, true} {
 			rigTest(t, uint64(random), func(t *testing.T, r *rig) {
-				p := endpoint.OpenCPI(false)
+				p := dgrdma.OpenCPI(false)
 				if legacy {
-					p = endpoint.Legacy(false)
+					p = dgrdma.Legacy(false)
 					r.legacy(peers.DG1Config{})
 				} else {
 					r.dg1(peers.DG1Config{})
 				}
 				var wire rigFrames
 				r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-				r.dial(p, endpoint.Config{Entropy: func() uint32 { return random }})
+				r.dial(p, dgrdma.Config{Entropy: func() uint32 { return random }})
 				r.send(300, 8)
 				r.send(5, 100_000)
 				r.completed(false)
@@ -187,7 +187,7 @@ func TestQuirkD1R3FirstID(t *testing.T) {
 func TestQuirkD1R4IDsWrap(t *testing.T) {
 	rigTest(t, 4, func(t *testing.T, r *rig) {
 		d := r.dg1(peers.DG1Config{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		r.send(300, 0)
 		for i := range 34_000 {
 			d.Post(0x100, uint32(i+1))
@@ -212,7 +212,7 @@ func TestQuirkD1R5AcksInCopies(t *testing.T) {
 		rigTest(t, 5, func(t *testing.T, r *rig) {
 			d := r.dg1(peers.DG1Config{})
 			r.link(simnet.Link{}, simnet.Link{Loss: 0.3})
-			r.dial(endpoint.OpenCPI(false), endpoint.Config{GiveUp: time.Minute})
+			r.dial(dgrdma.OpenCPI(false), dgrdma.Config{GiveUp: time.Minute})
 			fed := make(chan struct{})
 			go func() {
 				defer close(fed)
@@ -229,13 +229,13 @@ func TestQuirkD1R5AcksInCopies(t *testing.T) {
 	})
 	t.Run("its", func(t *testing.T) {
 		rigTest(t, 5, func(t *testing.T, r *rig) {
-			r.dial(endpoint.OpenCPI(false), endpoint.Config{FirstFrame: 1})
+			r.dial(dgrdma.OpenCPI(false), dgrdma.Config{FirstFrame: 1})
 			h := frame.Header{Dst: 1, Src: 2, Seq: 1}
 			words := []quirkMessage{{Message: frame.Message{Txn: 1, CompletionAddr: 0x100, CompletionValue: 1}}}
 			quirkRawTo(t, r.there, rigOurs, h, words)
 			r.await(0x100, 1)
 			done := make(chan error, 1)
-			err := r.conn.Post(&endpoint.Transaction{Completion: endpoint.Word(0, 1), Done: func(_ *endpoint.Transaction, err error) { done <- err }})
+			err := r.conn.Post(&dgrdma.Transaction{Completion: dgrdma.Word(0, 1), Done: func(_ *dgrdma.Transaction, err error) { done <- err }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +259,7 @@ func TestQuirkD1R6PromptAcks(t *testing.T) {
 		t.Run(fmt.Sprint(pause), func(t *testing.T) {
 			rigTest(t, 6, func(t *testing.T, r *rig) {
 				d := r.dg1(peers.DG1Config{})
-				r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+				r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 				for i := range 2000 {
 					d.Post(0x100, uint32(i+1), peers.Part{Addr: 0x1000, Data: rigPattern(i, 1000)})
 					time.Sleep(pause)
@@ -278,14 +278,14 @@ func TestQuirkD1R6PromptAcks(t *testing.T) {
 func TestQuirkD1R11Bounds(t *testing.T) {
 	rigTest(t, 11, func(t *testing.T, r *rig) {
 		d := r.dg1(peers.DG1Config{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
-		for _, tx := range []endpoint.Transaction{
-			{Segments: []endpoint.Segment{{Addr: rigMemory - 3, Bytes: []byte("data")}}},
-			{Segments: []endpoint.Segment{{Addr: 0xFFFFFFFE, Bytes: []byte("data")}}},
-			{Completion: endpoint.Word(rigMemory-3, 0)},
-			{Completion: endpoint.Word(0xFFFFFFFF, 1)},
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
+		for _, tx := range []dgrdma.Transaction{
+			{Segments: []dgrdma.Segment{{Addr: rigMemory - 3, Bytes: []byte("data")}}},
+			{Segments: []dgrdma.Segment{{Addr: 0xFFFFFFFE, Bytes: []byte("data")}}},
+			{Completion: dgrdma.Word(rigMemory-3, 0)},
+			{Completion: dgrdma.Word(0xFFFFFFFF, 1)},
 		} {
-			if err := r.conn.Post(&tx); !errors.Is(err, endpoint.ErrBounds) {
+			if err := r.conn.Post(&tx); !errors.Is(err, dgrdma.ErrBounds) {
 				t.Errorf("%+v: %v", tx, err)
 			}
 		}
@@ -293,9 +293,9 @@ func TestQuirkD1R11Bounds(t *testing.T) {
 		if n := d.Counters().Frames; n != 0 {
 			t.Errorf("%d frames were sent", n)
 		}
-		tx := endpoint.Transaction{
-			Segments:   []endpoint.Segment{{Addr: rigMemory - 8, Bytes: []byte("data")}},
-			Completion: endpoint.Word(rigMemory-4, 5),
+		tx := dgrdma.Transaction{
+			Segments:   []dgrdma.Segment{{Addr: rigMemory - 8, Bytes: []byte("data")}},
+			Completion: dgrdma.Word(rigMemory-4, 5),
 		}
 		if err := r.conn.Write(context.Background(), &tx); err != nil || d.Bytes(rigMemory-4, 1)[0] != 5 {
 			t.Error("at the very end: ", err)

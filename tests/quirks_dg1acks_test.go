@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -19,7 +19,7 @@ func TestQuirkD1AcksTravelTogether(t *testing.T) {
 			rigTest(t, 1, func(t *testing.T, r *rig) {
 				d := r.dg1(peers.DG1Config{})
 				r.link(simnet.Link{}, simnet.Link{Duplicate: double})
-				r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+				r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 				const frames = 4000
 				for i := range frames {
 					d.Post(0x100, uint32(i+1), peers.Part{Addr: 0x1000, Data: rigPattern(i, 1000)})
@@ -47,7 +47,7 @@ func TestQuirkD1AcksOfCopiesFarBehind(t *testing.T) {
 		// Each frame comes again when 240 younger ones came: 256 behind begins another
 		// life of such a peer (observation V4, docs/peers.md).
 		r.link(simnet.Link{}, simnet.Link{HoldBack: 1, HoldFor: 24 * time.Millisecond})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		const frames = 4000
 		for i := range frames {
 			d.Post(0x100, uint32(i+1), peers.Part{Addr: 0x1000, Data: rigPattern(i, 1000)})

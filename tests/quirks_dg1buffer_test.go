@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -50,7 +50,7 @@ func TestQuirkD1FitsSocketBuffer(t *testing.T) {
 						}
 						return simnet.Deliver()
 					}})
-					r.dial(endpoint.OpenCPI(udp), endpoint.Config{})
+					r.dial(dgrdma.OpenCPI(udp), dgrdma.Config{})
 					d.Post(0x100, 1)
 					r.await(0x100, 1)
 					for range 3 {

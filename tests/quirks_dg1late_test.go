@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport"
@@ -38,7 +38,7 @@ func TestQuirkD1LateFirstCopy(t *testing.T) {
 			}
 			return simnet.Deliver()
 		}}, simnet.Link{})
-		r.dial(endpoint.OpenCPI(true), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(true), dgrdma.Config{})
 		stop := make(chan struct{})
 		var feeding sync.WaitGroup
 		defer feeding.Wait()

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -24,12 +24,12 @@ func TestQuirkD1SlowNames(t *testing.T) {
 				for seed := range uint64(7) {
 					for i := range took {
 						rigTest(t, seed+1, func(t *testing.T, r *rig) {
-							d, p := r.dg1(peers.DG1Config{UDP: udp}), endpoint.OpenCPI(udp)
+							d, p := r.dg1(peers.DG1Config{UDP: udp}), dgrdma.OpenCPI(udp)
 							if i == 0 {
 								p.Window = 32
 							}
 							r.link(simnet.Link{Loss: loss}, simnet.Link{})
-							r.dial(p, endpoint.Config{GiveUp: time.Minute}) // one frame may be lost six times in a row
+							r.dial(p, dgrdma.Config{GiveUp: time.Minute}) // one frame may be lost six times in a row
 							began := time.Now()
 							r.send(600, 1700)
 							took[i] += time.Since(began)
@@ -58,7 +58,7 @@ func TestQuirkD1SlowNamesLost(t *testing.T) {
 			rigTest(t, 2, func(t *testing.T, r *rig) {
 				d := r.dg1(peers.DG1Config{UDP: udp})
 				r.link(simnet.Link{Loss: 0.05}, simnet.Link{Loss: 0.05})
-				r.dial(endpoint.OpenCPI(udp), endpoint.Config{})
+				r.dial(dgrdma.OpenCPI(udp), dgrdma.Config{})
 				began := time.Now()
 				r.send(600, 1700)
 				r.completed(false)

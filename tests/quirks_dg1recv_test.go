@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -24,7 +24,7 @@ func TestQuirkD1R12OpenTransactions(t *testing.T) {
 			}
 			return simnet.Deliver()
 		}}, simnet.Link{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{GiveUp: time.Minute})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{GiveUp: time.Minute})
 		r.send(4000, 60)
 		r.send(200, 3000)
 		r.completed(false)
@@ -39,7 +39,7 @@ func TestQuirkD1R12OpenTransactions(t *testing.T) {
 func TestQuirkD1R13Misdirected(t *testing.T) {
 	rigTest(t, 13, func(t *testing.T, r *rig) {
 		d := r.dg1(peers.DG1Config{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		other := r.net.Attach(simnet.Addr(3), simnet.Config{})
 		defer other.Close()
 		evil := []quirkMessage{{frame.Message{Txn: 1, CompletionAddr: 0x100, CompletionValue: 9, Addr: 0x1000}, []byte("evil")}}
@@ -50,7 +50,7 @@ func TestQuirkD1R13Misdirected(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 		s := r.ep.Stats()
-		if s.RefusedBy(endpoint.RefusedDestination) != 9 || s.RefusedBy(endpoint.RefusedSource) != 18 || s.FramesSent != 0 {
+		if s.RefusedBy(dgrdma.RefusedDestination) != 9 || s.RefusedBy(dgrdma.RefusedSource) != 18 || s.FramesSent != 0 {
 			t.Errorf("%+v", s)
 		}
 		d.Post(0x104, 1, peers.Part{Addr: 0x1000, Data: []byte("good")})
@@ -68,7 +68,7 @@ func TestQuirkD1R14TransactionIDs(t *testing.T) {
 		process := new(peers.Process)
 		d := r.dg1(peers.DG1Config{Process: process})
 		r.link(simnet.Link{Loss: 0.1}, simnet.Link{Loss: 0.1})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		elsewhere := peers.NewDG1(r.net.Attach(simnet.Addr(3), simnet.Config{}), simnet.Addr(4), peers.DG1Config{Process: process})
 		defer elsewhere.Close()
 		word := func(i int) uint32 { return rigMemory - 4096 + 4*uint32(i) }
@@ -95,7 +95,7 @@ func TestQuirkD1R14TransactionIDs(t *testing.T) {
 func TestQuirkD1R15Junk(t *testing.T) {
 	rigTest(t, 15, func(t *testing.T, r *rig) {
 		d := r.dg1(peers.DG1Config{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		for n := 1; n < 40; n++ {
 			d.Post(0x100, uint32(n),
 				peers.Part{Addr: 0x1000 + uint32(64*n), Data: rigPattern(n, n)},
@@ -125,7 +125,7 @@ func TestQuirkD1R18ResendsForEver(t *testing.T) {
 					}
 					return simnet.Deliver()
 				}}, simnet.Link{Duplicate: 0.2})
-				r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+				r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 				for i := range 20 {
 					d.Post(0x200+4*uint32(i), 1, peers.Part{Addr: rigSlot(i, 2048), Data: rigPattern(i, 2048)})
 				}
@@ -155,7 +155,7 @@ func TestQuirkD1R18ResendsForEver(t *testing.T) {
 func TestQuirkD1R19LateAcks(t *testing.T) {
 	rigTest(t, 19, func(t *testing.T, r *rig) {
 		d := r.dg1(peers.DG1Config{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		for range 5 {
 			r.send(60, 2000)
 			r.send(1, 8)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -21,7 +21,7 @@ func TestQuirkD2R1R6R13WhatWeSend(t *testing.T) {
 		d := r.dg2(peers.DG2Config{})
 		var wire rigFrames
 		r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-		r.dial(endpoint.OpenCPI2(), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI2(), dgrdma.Config{})
 		for _, size := range []int{0, 1, 4, 100, 1456, 5000} {
 			r.send(50, size)
 		}
@@ -42,9 +42,9 @@ func TestQuirkD2R1R6R13WhatWeSend(t *testing.T) {
 func TestQuirkD2R2NeverAcknowledges(t *testing.T) {
 	rigTest(t, 2, func(t *testing.T, r *rig) {
 		r.dg2(peers.DG2Config{})
-		quick := endpoint.OpenCPI2()
+		quick := dgrdma.OpenCPI2()
 		quick.Drain *= 25
-		r.dial(quick, endpoint.Config{})
+		r.dial(quick, dgrdma.Config{})
 		began := time.Now()
 		for range 140 {
 			r.send(500, 1450)
@@ -67,7 +67,7 @@ func TestQuirkD2R2NothingSentBack(t *testing.T) {
 	rigTest(t, 2, func(t *testing.T, r *rig) {
 		d := r.dg2(peers.DG2Config{})
 		r.link(simnet.Link{}, simnet.Link{Reorder: 0.2})
-		r.dial(endpoint.OpenCPI2(), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI2(), dgrdma.Config{})
 		for i := range 100 {
 			d.Post(0x80+4*uint32(i), uint32(i+1), rigSlot(i, 3000), rigPattern(i, 3000))
 			d.Flush()
@@ -92,7 +92,7 @@ func TestQuirkD2R3R4R5Acknowledged(t *testing.T) {
 			rigTest(t, 3, func(t *testing.T, r *rig) {
 				d := r.dg2(peers.DG2Config{Retransmit: true})
 				r.link(simnet.Link{}, simnet.Link{Loss: loss})
-				r.dial(endpoint.OpenCPI2(), endpoint.Config{})
+				r.dial(dgrdma.OpenCPI2(), dgrdma.Config{})
 				for i := range 60 {
 					d.Post(0x80+4*uint32(i), uint32(i+1), rigSlot(i, 3000), rigPattern(i, 3000))
 					d.Flush()
@@ -129,7 +129,7 @@ func TestQuirkD2R3R4R5Acknowledged(t *testing.T) {
 func TestQuirkD2R7AllOnes(t *testing.T) {
 	rigTest(t, 7, func(t *testing.T, r *rig) {
 		d := r.dg2(peers.DG2Config{})
-		r.dial(endpoint.OpenCPI2(), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI2(), dgrdma.Config{})
 		d.Post(0x100, 0xFFFFFFFF, 0x1000, rigPattern(0, 64))
 		d.Post(frame.NoCompletion, frame.NoCompletion, 0x2000, rigPattern(1, 64))
 		d.Flush()
@@ -139,8 +139,8 @@ func TestQuirkD2R7AllOnes(t *testing.T) {
 		if s := r.conn.Stats(); s.Completions != 2 {
 			t.Errorf("%d transactions completed", s.Completions)
 		}
-		if err := r.conn.Write(t.Context(), &endpoint.Transaction{
-			Segments: []endpoint.Segment{{Addr: 0x1000, Bytes: rigPattern(2, 64)}},
+		if err := r.conn.Write(t.Context(), &dgrdma.Transaction{
+			Segments: []dgrdma.Segment{{Addr: 0x1000, Bytes: rigPattern(2, 64)}},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -155,17 +155,17 @@ func TestQuirkD2R7AllOnes(t *testing.T) {
 func TestQuirkD2R8Bounds(t *testing.T) {
 	rigTest(t, 8, func(t *testing.T, r *rig) {
 		d := r.dg2(peers.DG2Config{})
-		r.dial(endpoint.OpenCPI2(), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI2(), dgrdma.Config{})
 		for addr := uint32(rigMemory - 99); addr != 0; addr += 1 << 19 {
-			tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: addr, Bytes: rigPattern(0, 100)}}}
-			if err := r.conn.Post(tx); !errors.Is(err, endpoint.ErrBounds) {
+			tx := &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: addr, Bytes: rigPattern(0, 100)}}}
+			if err := r.conn.Post(tx); !errors.Is(err, dgrdma.ErrBounds) {
 				t.Fatalf("address %#x: %v", addr, err)
 			}
 			if addr > 1<<32-1<<19 {
 				break
 			}
 		}
-		if err := r.conn.Post(&endpoint.Transaction{Completion: endpoint.Word(rigMemory-1, 0)}); !errors.Is(err, endpoint.ErrBounds) {
+		if err := r.conn.Post(&dgrdma.Transaction{Completion: dgrdma.Word(rigMemory-1, 0)}); !errors.Is(err, dgrdma.ErrBounds) {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)
@@ -182,12 +182,12 @@ func TestQuirkD2R9Surplus(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			rigTest(t, uint64(n), func(t *testing.T, r *rig) {
 				d := r.dg2(peers.DG2Config{})
-				mem, err := endpoint.NewRegion(0x1000 + (n+3)&^3)
+				mem, err := dgrdma.NewRegion(0x1000 + (n+3)&^3)
 				if err != nil {
 					t.Fatal(err)
 				}
 				r.region = mem
-				r.dial(endpoint.OpenCPI2(), endpoint.Config{Memory: mem})
+				r.dial(dgrdma.OpenCPI2(), dgrdma.Config{Memory: mem})
 				d.Post(0x100, uint32(n), 0x1000, rigPattern(3, n))
 				d.Flush()
 				r.await(0x100, uint32(n))
@@ -197,7 +197,7 @@ func TestQuirkD2R9Surplus(t *testing.T) {
 				d.Flush()
 				time.Sleep(time.Millisecond)
 				s := r.conn.Stats()
-				if s.RefusedBy(endpoint.RefusedBounds) != 1 || mem.Load32(0x104) != 0 {
+				if s.RefusedBy(dgrdma.RefusedBounds) != 1 || mem.Load32(0x104) != 0 {
 					t.Errorf("%+v", s.Counters)
 				}
 			})

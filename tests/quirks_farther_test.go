@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -19,11 +19,11 @@ func (r *rig) keepSending(n, size int, duration time.Duration) (sent, again uint
 	end, over := time.Now().Add(duration), make(chan error, n)
 	for s := range n {
 		r.txns++
-		tx := &endpoint.Transaction{
-			Segments:   []endpoint.Segment{{Addr: rigSlot(s, size), Bytes: rigPattern(s, size)}},
-			Completion: endpoint.Word(rigFlag, uint32(s+1)),
+		tx := &dgrdma.Transaction{
+			Segments:   []dgrdma.Segment{{Addr: rigSlot(s, size), Bytes: rigPattern(s, size)}},
+			Completion: dgrdma.Word(rigFlag, uint32(s+1)),
 		}
-		tx.Done = func(tx *endpoint.Transaction, err error) {
+		tx.Done = func(tx *dgrdma.Transaction, err error) {
 			if err == nil && time.Now().Before(end) {
 				if err = r.conn.Post(tx); err == nil {
 					return
@@ -53,7 +53,7 @@ func TestQuirkF2PathBecomesLonger(t *testing.T) {
 			for _, size := range fixture.Fewer([]int{100, 1300, 4000, 20000}, []int{100, 20000}) {
 				rigTest(t, 1, func(t *testing.T, r *rig) {
 					r.fpga(peers.FPGAConfig{First: 1})
-					r.dial(endpoint.FPGA(), endpoint.Config{})
+					r.dial(dgrdma.FPGA(), dgrdma.Config{})
 					r.heard()
 					r.keepSending(n, size, time.Second/5)
 					link := simnet.Link{Latency: longer / 2}
@@ -82,7 +82,7 @@ func TestQuirkF2StormEnds(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			rigTest(t, 1, func(t *testing.T, r *rig) {
 				r.fpga(peers.FPGAConfig{First: 1, AckEvery: c.every, Width: c.window})
-				r.dial(endpoint.FPGA(), endpoint.Config{Window: c.window})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{Window: c.window})
 				r.heard()
 				r.keepSending(c.n, c.size, time.Second/10)
 				link := simnet.Link{Latency: c.longer / 2}
@@ -101,10 +101,10 @@ func TestQuirkF2StormEnds(t *testing.T) {
 func (r *rig) keepPosting(n, size int) {
 	r.t.Helper()
 	for s := range n {
-		tx := &endpoint.Transaction{
-			Segments:   []endpoint.Segment{{Addr: rigSlot(s, size), Bytes: rigPattern(s, size)}},
-			Completion: endpoint.Word(rigFlag, uint32(s+1)),
-			Done: func(tx *endpoint.Transaction, err error) {
+		tx := &dgrdma.Transaction{
+			Segments:   []dgrdma.Segment{{Addr: rigSlot(s, size), Bytes: rigPattern(s, size)}},
+			Completion: dgrdma.Word(rigFlag, uint32(s+1)),
+			Done: func(tx *dgrdma.Transaction, err error) {
 				if err == nil {
 					_ = r.conn.Post(tx) // fails when the test ends
 				}
@@ -126,7 +126,7 @@ func TestQuirkF2ProbesStarveNoData(t *testing.T) {
 				t.Run(fmt.Sprintf("room for %d, %v, every %d", room, longer, every), func(t *testing.T) {
 					rigTest(t, 1, func(t *testing.T, r *rig) {
 						r.fpga(peers.FPGAConfig{First: 1, AckEvery: every})
-						r.dial(endpoint.FPGA(), endpoint.Config{GiveUp: time.Minute})
+						r.dial(dgrdma.FPGA(), dgrdma.Config{GiveUp: time.Minute})
 						r.heard()
 						r.keepSending(20, 4000, time.Second/5)
 						link := simnet.Link{Latency: longer / 2, Rate: 1e9}
@@ -162,7 +162,7 @@ func TestQuirkF18LittleRoom(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			rigTest(t, 1, func(t *testing.T, r *rig) {
 				r.fpga(peers.FPGAConfig{First: 1})
-				r.dial(endpoint.FPGA(), endpoint.Config{GiveUp: time.Minute})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{GiveUp: time.Minute})
 				r.heard()
 				link := simnet.Link{Latency: 135 * time.Microsecond, Jitter: c.jitter, Rate: c.rate}
 				r.net.Link(rigPeer, rigOurs, link)

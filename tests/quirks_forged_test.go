@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -21,11 +21,11 @@ func forgedTests(t *testing.T, f func(p *forgedPeer)) {
 	for _, name := range []string{"fpga", "opencpi", "opencpi2", "opencpi-legacy"} {
 		t.Run(name, func(t *testing.T) {
 			rigTest(t, 1, func(t *testing.T, r *rig) {
-				profile, err := endpoint.ProfileByName(name, false)
+				profile, err := dgrdma.ProfileByName(name, false)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.dial(profile, endpoint.Config{})
+				r.dial(profile, dgrdma.Config{})
 				f(&forgedPeer{rig: r})
 			})
 		})

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -17,8 +17,8 @@ import (
 
 // fpgaFrom is the FPGA profile with another first id, for engines that have
 // been running.
-func fpgaFrom(first frame.Seq) endpoint.Profile {
-	p := endpoint.FPGA()
+func fpgaFrom(first frame.Seq) dgrdma.Profile {
+	p := dgrdma.FPGA()
 	p.FirstFrame = first
 	return p
 }
@@ -30,7 +30,7 @@ func TestQuirkF1NoIDIsMissing(t *testing.T) {
 		t.Run(fmt.Sprint(loss), func(t *testing.T) {
 			rigTest(t, uint64(seed+1), func(t *testing.T, r *rig) {
 				d := r.fpga(peers.FPGAConfig{})
-				r.dial(endpoint.FPGA(), endpoint.Config{GiveUp: time.Minute})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{GiveUp: time.Minute})
 				r.heard()
 				r.link(simnet.Link{Loss: loss, Reorder: 0.1, ReorderBy: 300 * time.Microsecond}, simnet.Link{Loss: loss / 2})
 				for range 10 {
@@ -60,7 +60,7 @@ func TestQuirkF2LostAckNeverRepeated(t *testing.T) {
 			t.Run(fmt.Sprintf("from %d/%s", first, loss.name), func(t *testing.T) {
 				rigTest(t, uint64(10+i), func(t *testing.T, r *rig) {
 					d := r.fpga(peers.FPGAConfig{First: first})
-					r.dial(fpgaFrom(first), endpoint.Config{})
+					r.dial(fpgaFrom(first), dgrdma.Config{})
 					r.heard()
 					r.link(simnet.Link{}, loss.link())
 					for range 8 {
@@ -85,7 +85,7 @@ func TestQuirkF2LossBothWays(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rigTest(t, 100+seed, func(t *testing.T, r *rig) {
 				r.fpga(peers.FPGAConfig{First: 65400})
-				r.dial(fpgaFrom(65400), endpoint.Config{GiveUp: time.Minute})
+				r.dial(fpgaFrom(65400), dgrdma.Config{GiveUp: time.Minute})
 				r.heard()
 				r.link(
 					simnet.Link{Loss: 0.2, Duplicate: 0.1, Reorder: 0.2, ReorderBy: 500 * time.Microsecond},
@@ -119,7 +119,7 @@ func TestQuirkF3PaddingIsHarmless(t *testing.T) {
 		rigTest(t, uint64(first), func(t *testing.T, r *rig) {
 			d := r.fpga(peers.FPGAConfig{First: first})
 			loss := rigLoss{drop: func(i int) bool { return i%3 != 2 }}
-			r.dial(fpgaFrom(first), endpoint.Config{})
+			r.dial(fpgaFrom(first), dgrdma.Config{})
 			r.heard()
 			r.link(simnet.Link{}, loss.link())
 			for range 20 {
@@ -157,7 +157,7 @@ func TestQuirkF4Window(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			rigTest(t, uint64(width), func(t *testing.T, r *rig) {
 				d := r.fpga(peers.FPGAConfig{Width: width})
-				r.dial(endpoint.FPGA(), endpoint.Config{Window: width})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{Window: width})
 				r.send(60, 10000)
 				r.completed(true)
 				if c := d.Counters(); c.Outside != 0 || c.Duplicates != 0 {
@@ -175,7 +175,7 @@ func TestQuirkF4Window(t *testing.T) {
 func TestQuirkF4SmallWindowUnderLoss(t *testing.T) {
 	rigTest(t, 4, func(t *testing.T, r *rig) {
 		r.fpga(peers.FPGAConfig{Width: 8, AckEvery: 4})
-		r.dial(endpoint.FPGA(), endpoint.Config{Window: 8, GiveUp: time.Minute})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{Window: 8, GiveUp: time.Minute})
 		r.heard()
 		r.link(simnet.Link{Loss: 0.1}, simnet.Link{Loss: 0.3})
 		for range 5 {
@@ -192,7 +192,7 @@ func TestQuirkF5StartsAtOne(t *testing.T) {
 		d := r.fpga(peers.FPGAConfig{})
 		var wire rigFrames
 		r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-		r.dial(endpoint.FPGA(), endpoint.Config{GiveUp: 2 * time.Second})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{GiveUp: 2 * time.Second})
 		r.send(40, 2000)
 		r.completed(true)
 		if wire.seen().headers[0].Seq != 1 || wire.seen().msgs[0].Txn != 1 {
@@ -200,8 +200,8 @@ func TestQuirkF5StartsAtOne(t *testing.T) {
 		}
 
 		d.Reset()
-		err := r.conn.Write(context.Background(), &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 9999)})
-		if !errors.Is(err, endpoint.ErrPeerDown) {
+		err := r.conn.Write(context.Background(), &dgrdma.Transaction{Completion: dgrdma.Word(rigFlag, 9999)})
+		if !errors.Is(err, dgrdma.ErrPeerDown) {
 			t.Fatalf("to an engine that was reset: %v", err)
 		}
 		if d.Due() != 1 {
@@ -230,7 +230,7 @@ func TestQuirkF5RestartNearWrap(t *testing.T) {
 		t.Run(fmt.Sprint(used), func(t *testing.T) {
 			rigTest(t, 5, func(t *testing.T, r *rig) {
 				d := r.fpga(peers.FPGAConfig{First: 65510})
-				r.dial(fpgaFrom(65510), endpoint.Config{GiveUp: 2 * time.Second})
+				r.dial(fpgaFrom(65510), dgrdma.Config{GiveUp: 2 * time.Second})
 				for range used {
 					r.send(1, 1300)
 				}
@@ -240,16 +240,16 @@ func TestQuirkF5RestartNearWrap(t *testing.T) {
 				const n = 20
 				results := make(chan error, n)
 				for i := range n {
-					if err := r.conn.Post(&endpoint.Transaction{
-						Segments:   []endpoint.Segment{{Addr: rigSlot(i, 1300), Bytes: rigPattern(i+500, 1300)}},
-						Completion: endpoint.Word(rigFlag, uint32(i+1)),
-						Done:       func(_ *endpoint.Transaction, err error) { results <- err },
+					if err := r.conn.Post(&dgrdma.Transaction{
+						Segments:   []dgrdma.Segment{{Addr: rigSlot(i, 1300), Bytes: rigPattern(i+500, 1300)}},
+						Completion: dgrdma.Word(rigFlag, uint32(i+1)),
+						Done:       func(_ *dgrdma.Transaction, err error) { results <- err },
 					}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				for range n {
-					if err := <-results; !errors.Is(err, endpoint.ErrPeerDown) {
+					if err := <-results; !errors.Is(err, dgrdma.ErrPeerDown) {
 						t.Errorf("with the ids from %d on, to an engine that was reset: %v", 65511+used, err)
 					}
 				}
@@ -265,7 +265,7 @@ func TestQuirkF6OpenTransactions(t *testing.T) {
 		t.Run(fmt.Sprint(loss), func(t *testing.T) {
 			rigTest(t, uint64(60+seed), func(t *testing.T, r *rig) {
 				d := r.fpga(peers.FPGAConfig{})
-				r.dial(endpoint.FPGA(), endpoint.Config{GiveUp: time.Minute})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{GiveUp: time.Minute})
 				r.heard()
 				r.link(simnet.Link{Loss: loss}, simnet.Link{Loss: loss})
 				for range 5 {
@@ -289,7 +289,7 @@ func TestQuirkF6OpenTransactions(t *testing.T) {
 func TestQuirkF7NoneIsAbandoned(t *testing.T) {
 	rigTest(t, 7, func(t *testing.T, r *rig) {
 		d := r.fpga(peers.FPGAConfig{})
-		r.dial(endpoint.FPGA(), endpoint.Config{GiveUp: time.Minute})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{GiveUp: time.Minute})
 		r.heard()
 		r.link(simnet.Link{Loss: 0.2, Reorder: 0.3}, simnet.Link{Loss: 0.2, Reorder: 0.3})
 		const n = 200
@@ -298,9 +298,9 @@ func TestQuirkF7NoneIsAbandoned(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*300*time.Microsecond)
 			go func() {
 				defer cancel()
-				results <- r.conn.Write(ctx, &endpoint.Transaction{
-					Segments:   []endpoint.Segment{{Addr: rigSlot(i, 2000), Bytes: rigPattern(i, 2000)}},
-					Completion: endpoint.Word(rigFlag, uint32(i+1)),
+				results <- r.conn.Write(ctx, &dgrdma.Transaction{
+					Segments:   []dgrdma.Segment{{Addr: rigSlot(i, 2000), Bytes: rigPattern(i, 2000)}},
+					Completion: dgrdma.Word(rigFlag, uint32(i+1)),
 				})
 			}()
 		}
@@ -331,7 +331,7 @@ func TestQuirkF8F9CountsAndLengths(t *testing.T) {
 		d := r.fpga(peers.FPGAConfig{})
 		var wire rigFrames
 		r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-		r.dial(endpoint.FPGA(), endpoint.Config{Coalesce: time.Millisecond})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{Coalesce: time.Millisecond})
 		for size := range 60 {
 			r.send(3, size)
 			r.send(1, 0)
@@ -341,17 +341,17 @@ func TestQuirkF8F9CountsAndLengths(t *testing.T) {
 		r.completed(true)
 
 		// Empty segments become no message, and their addresses do not matter.
-		err := r.conn.Write(context.Background(), &endpoint.Transaction{
-			Segments: []endpoint.Segment{
+		err := r.conn.Write(context.Background(), &dgrdma.Transaction{
+			Segments: []dgrdma.Segment{
 				{Addr: 3}, {Addr: 0x1000, Bytes: []byte("data")}, {Addr: 7, Bytes: []byte{}}, {Addr: 0x2000, Bytes: []byte("more")},
 			},
-			Completion: endpoint.Word(rigFlag, 1),
+			Completion: dgrdma.Word(rigFlag, 1),
 		})
 		if err != nil || string(d.Bytes(0x1000, 4)) != "data" || string(d.Bytes(0x2000, 4)) != "more" {
 			t.Errorf("empty segments: %v", err)
 		}
-		err = r.conn.Write(context.Background(), &endpoint.Transaction{
-			Segments: []endpoint.Segment{{Addr: 3}}, Completion: endpoint.Word(rigFlag, 2),
+		err = r.conn.Write(context.Background(), &dgrdma.Transaction{
+			Segments: []dgrdma.Segment{{Addr: 3}}, Completion: dgrdma.Word(rigFlag, 2),
 		})
 		if err != nil {
 			t.Error(err)
@@ -368,11 +368,11 @@ func TestQuirkF8F9CountsAndLengths(t *testing.T) {
 func TestQuirkF10NoSentinel(t *testing.T) {
 	rigTest(t, 10, func(t *testing.T, r *rig) {
 		d := r.fpga(peers.FPGAConfig{})
-		r.dial(endpoint.FPGA(), endpoint.Config{})
-		err := r.conn.Post(&endpoint.Transaction{
-			Segments: []endpoint.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
+		r.dial(dgrdma.FPGA(), dgrdma.Config{})
+		err := r.conn.Post(&dgrdma.Transaction{
+			Segments: []dgrdma.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
 		})
-		if err != endpoint.ErrNoCompletion {
+		if err != dgrdma.ErrNoCompletion {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)
@@ -389,7 +389,7 @@ func TestQuirkF11Alignment(t *testing.T) {
 		t.Run(fmt.Sprint(mtu), func(t *testing.T) {
 			rigTest(t, uint64(mtu), func(t *testing.T, r *rig) {
 				d := r.fpga(peers.FPGAConfig{Bus: 16})
-				r.dial(endpoint.FPGA(), endpoint.Config{MTU: mtu})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{MTU: mtu})
 				for _, size := range []int{1, 3, 5, 15, 17, 100, 1460, 5001, 20003} {
 					r.send(7, size)
 					if pad := (4 - size%4) % 4; !bytes.Equal(d.Bytes(int(rigSlot(6, size))+size, pad), make([]byte, pad)) {
@@ -402,15 +402,15 @@ func TestQuirkF11Alignment(t *testing.T) {
 	}
 	rigTest(t, 11, func(t *testing.T, r *rig) {
 		r.fpga(peers.FPGAConfig{})
-		r.dial(endpoint.FPGA(), endpoint.Config{})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{})
 		for addr := uint32(1); addr < 16; addr++ {
-			tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: addr, Bytes: []byte("x")}}, Completion: endpoint.Word(rigFlag, 0)}
-			if err := r.conn.Post(tx); !errors.Is(err, endpoint.ErrAlignment) {
+			tx := &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: addr, Bytes: []byte("x")}}, Completion: dgrdma.Word(rigFlag, 0)}
+			if err := r.conn.Post(tx); !errors.Is(err, dgrdma.ErrAlignment) {
 				t.Errorf("address %d: %v", addr, err)
 			}
 		}
-		tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: rigMemory - 16, Bytes: make([]byte, 17)}}, Completion: endpoint.Word(rigFlag, 0)}
-		if err := r.conn.Post(tx); !errors.Is(err, endpoint.ErrBounds) {
+		tx := &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: rigMemory - 16, Bytes: make([]byte, 17)}}, Completion: dgrdma.Word(rigFlag, 0)}
+		if err := r.conn.Post(tx); !errors.Is(err, dgrdma.ErrBounds) {
 			t.Error(err)
 		}
 	})
@@ -422,7 +422,7 @@ func TestQuirkF18SmallFIFO(t *testing.T) {
 	rigTest(t, 18, func(t *testing.T, r *rig) {
 		r.fpga(peers.FPGAConfig{})
 		r.link(simnet.Link{Rate: 1e9, Queue: 7}, simnet.Link{})
-		r.dial(endpoint.FPGA(), endpoint.Config{})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{})
 		began := time.Now()
 		for range 5 {
 			r.send(50, 10000)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -22,7 +22,7 @@ func TestQuirkF13NeverRepeats(t *testing.T) {
 			}
 			return simnet.Deliver()
 		}})
-		r.dial(endpoint.FPGA(), endpoint.Config{OpenIncoming: 4})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{OpenIncoming: 4})
 		const n = 100 // of two frames each
 		for i := range n {
 			d.Write(rigSlot(i, 2800), rigPattern(i, 2800), 0x100, uint32(i+1))
@@ -36,8 +36,8 @@ func TestQuirkF13NeverRepeats(t *testing.T) {
 			t.Errorf("%d of %d transactions completed", s.Completions, n)
 		}
 		lost := n - int(s.Completions)
-		if s.OpenEvicted == 0 || r.happened(endpoint.TransactionLost) != int(s.OpenEvicted) || int(s.OpenEvicted)+s.Open != lost {
-			t.Errorf("%d lost, %d given up, %d open, told of %d", lost, s.OpenEvicted, s.Open, r.happened(endpoint.TransactionLost))
+		if s.OpenEvicted == 0 || r.happened(dgrdma.TransactionLost) != int(s.OpenEvicted) || int(s.OpenEvicted)+s.Open != lost {
+			t.Errorf("%d lost, %d given up, %d open, told of %d", lost, s.OpenEvicted, s.Open, r.happened(dgrdma.TransactionLost))
 		}
 		if s.FramesSent != 0 {
 			t.Errorf("%d frames were sent to one who does not look", s.FramesSent)
@@ -50,7 +50,7 @@ func TestQuirkF13NeverRepeats(t *testing.T) {
 func TestQuirkF14NoPingPong(t *testing.T) {
 	rigTest(t, 14, func(t *testing.T, r *rig) {
 		d := r.fpga(peers.FPGAConfig{})
-		r.dial(endpoint.FPGA(), endpoint.Config{})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{})
 		r.send(100, 3000)
 		for i := range 50 {
 			d.Write(rigSlot(i, 512), rigPattern(i, 512), 0x100, uint32(i+1))
@@ -73,7 +73,7 @@ func TestQuirkF14NoPingPong(t *testing.T) {
 func TestQuirkF15DoorbellIsData(t *testing.T) {
 	rigTest(t, 15, func(t *testing.T, r *rig) {
 		d := r.fpga(peers.FPGAConfig{Coalesce: time.Millisecond})
-		r.dial(endpoint.FPGA(), endpoint.Config{})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{})
 		for i := range uint32(20) {
 			addr := 0x200 + 4*(i%4)
 			woken := make(chan error)
@@ -108,7 +108,7 @@ func TestQuirkF16AnnouncesTooMany(t *testing.T) {
 					if reorder == 0 {
 						r.link(simnet.Link{}, simnet.Link{Script: wire.script})
 					}
-					r.dial(endpoint.FPGA(), endpoint.Config{})
+					r.dial(dgrdma.FPGA(), dgrdma.Config{})
 					const n = 20
 					for i := range n {
 						d.Write(rigSlot(i, 4*words), rigPattern(i, 4*words), 0x200+4*uint32(i), uint32(i+1))
@@ -146,7 +146,7 @@ func TestQuirkF16NotAHole(t *testing.T) {
 					}
 					return simnet.Deliver()
 				}})
-				r.dial(endpoint.FPGA(), endpoint.Config{})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{})
 				for i := range 3 {
 					d.Write(rigSlot(i, 2800), rigPattern(i, 2800), 0x200+4*uint32(i), 1)
 				}
@@ -173,7 +173,7 @@ func TestQuirkF17FrameSize(t *testing.T) {
 				d := r.fpga(peers.FPGAConfig{MTU: mtu, Coalesce: 500 * time.Microsecond})
 				var wire rigFrames
 				r.link(simnet.Link{}, simnet.Link{Script: wire.script})
-				r.dial(endpoint.FPGA(), endpoint.Config{})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{})
 				for i := range 10 {
 					d.Write(rigSlot(i, 16384), rigPattern(i, 16384), 0x100, uint32(i+1))
 				}
@@ -204,7 +204,7 @@ func TestQuirkF19TwoLinks(t *testing.T) {
 					return simnet.Delay(time.Duration(i%2) * 400 * time.Microsecond)
 				}
 				r.link(simnet.Link{Script: slow, Jitter: 100 * time.Microsecond}, simnet.Link{Script: slow, Jitter: 100 * time.Microsecond})
-				r.dial(fpgaFrom(65530), endpoint.Config{})
+				r.dial(fpgaFrom(65530), dgrdma.Config{})
 				for i := range 60 {
 					d.Write(rigSlot(i, 5000), rigPattern(i, 5000), 0x100+4*uint32(i), uint32(i+1))
 				}
@@ -214,7 +214,7 @@ func TestQuirkF19TwoLinks(t *testing.T) {
 					r.await(0x100+4*uint32(i), uint32(i+1))
 					r.holds(rigSlot(i, 5000), i, 5000)
 				}
-				if s := r.conn.Stats(); s.Completions != 60 || s.Refused[endpoint.RefusedForeign] != 0 {
+				if s := r.conn.Stats(); s.Completions != 60 || s.Refused[dgrdma.RefusedForeign] != 0 {
 					t.Errorf("%+v", s.Counters)
 				}
 			})
@@ -227,7 +227,7 @@ func TestQuirkF19TwoLinks(t *testing.T) {
 func TestQuirkF5EngineRestarts(t *testing.T) {
 	rigTest(t, 5, func(t *testing.T, r *rig) {
 		d := r.fpga(peers.FPGAConfig{})
-		r.dial(endpoint.FPGA(), endpoint.Config{})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{})
 		for i := range 5 {
 			d.Write(0x1000, rigPattern(i, 64), 0x100, uint32(i+1))
 		}
@@ -239,7 +239,7 @@ func TestQuirkF5EngineRestarts(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 		s := r.conn.Stats()
-		if s.RefusedBy(endpoint.RefusedForeign) == 0 || r.happened(endpoint.FrameRefused) == 0 {
+		if s.RefusedBy(dgrdma.RefusedForeign) == 0 || r.happened(dgrdma.FrameRefused) == 0 {
 			t.Errorf("refused: %v", s.Refused)
 		}
 		if err := r.conn.Reset(0); err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -46,7 +46,7 @@ func TestFramesThatNeverCameAreTold(t *testing.T) {
 					}
 					return simnet.Deliver()
 				}, Duplicate: 0.2, Reorder: 0.2, ReorderBy: 5 * time.Millisecond})
-				r.dial(endpoint.FPGA(), endpoint.Config{})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{})
 				for i := range 200 {
 					d.Write(rigSlot(i, 2800), rigPattern(i, 2800), 0x100, uint32(i+1))
 					time.Sleep(c.pause)
@@ -76,7 +76,7 @@ func TestFramesThatComeAgainAreNotMissed(t *testing.T) {
 			rigTest(t, 9, func(t *testing.T, r *rig) {
 				d := r.dg2(peers.DG2Config{Retransmit: true})
 				r.link(simnet.Link{}, simnet.Link{Loss: loss})
-				r.dial(endpoint.OpenCPI2(), endpoint.Config{})
+				r.dial(dgrdma.OpenCPI2(), dgrdma.Config{})
 				for i := range 60 {
 					d.Post(0x80+4*uint32(i), uint32(i+1), rigSlot(i, 3000), rigPattern(i, 3000))
 					d.Flush()

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -19,7 +19,7 @@ func TestQuirkL1NoFourBytes(t *testing.T) {
 	for _, udp := range []bool{false, true} {
 		rigTest(t, 1, func(t *testing.T, r *rig) {
 			r.legacy(peers.DG1Config{UDP: udp})
-			r.dial(endpoint.Legacy(udp), endpoint.Config{})
+			r.dial(dgrdma.Legacy(udp), dgrdma.Config{})
 			for size := range 40 {
 				r.send(3, size)
 			}
@@ -28,9 +28,9 @@ func TestQuirkL1NoFourBytes(t *testing.T) {
 					r.send(2, size)
 				}
 			}
-			tx := &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 1)}
+			tx := &dgrdma.Transaction{Completion: dgrdma.Word(rigFlag, 1)}
 			for i := range 60 {
-				tx.Segments = append(tx.Segments, endpoint.Segment{Addr: rigSlot(i, 4), Bytes: rigPattern(i, 4)})
+				tx.Segments = append(tx.Segments, dgrdma.Segment{Addr: rigSlot(i, 4), Bytes: rigPattern(i, 4)})
 			}
 			if err := r.conn.Write(t.Context(), tx); err != nil {
 				t.Fatal(err)
@@ -52,7 +52,7 @@ func TestQuirkL2TransactionIDs(t *testing.T) {
 				r.legacy(peers.DG1Config{})
 				var wire rigFrames
 				r.link(simnet.Link{Loss: loss, Script: wire.script}, simnet.Link{Loss: loss})
-				r.dial(endpoint.Legacy(false), endpoint.Config{GiveUp: time.Minute})
+				r.dial(dgrdma.Legacy(false), dgrdma.Config{GiveUp: time.Minute})
 				for range 6 {
 					r.send(250, 0)
 				}
@@ -82,7 +82,7 @@ func TestQuirkL3RangesEndAtTheWrap(t *testing.T) {
 				d := r.legacy(peers.DG1Config{First: 65500})
 				var wire rigFrames
 				r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-				r.dial(endpoint.Legacy(false), endpoint.Config{})
+				r.dial(dgrdma.Legacy(false), dgrdma.Config{})
 				for i := range 100 {
 					d.Post(0x100, uint32(i+1), peers.Part{Addr: 0x1000, Data: rigPattern(i, 64)})
 					if i%burst == 0 {
@@ -111,7 +111,7 @@ func TestQuirkL4AcksAreNotRepeated(t *testing.T) {
 		d := r.legacy(peers.DG1Config{})
 		var wire rigFrames
 		r.link(simnet.Link{Loss: 0.1, Script: wire.script}, simnet.Link{Loss: 0.1, Duplicate: 0.1, Reorder: 0.1})
-		r.dial(endpoint.Legacy(false), endpoint.Config{GiveUp: time.Minute})
+		r.dial(dgrdma.Legacy(false), dgrdma.Config{GiveUp: time.Minute})
 		fed := make(chan struct{})
 		go func() {
 			defer close(fed)
@@ -142,7 +142,7 @@ func TestQuirkL5SameIDAgain(t *testing.T) {
 	rigTest(t, 5, func(t *testing.T, r *rig) {
 		d := r.legacy(peers.DG1Config{})
 		r.link(simnet.Link{Loss: 0.1}, simnet.Link{Loss: 0.1})
-		r.dial(endpoint.Legacy(false), endpoint.Config{})
+		r.dial(dgrdma.Legacy(false), dgrdma.Config{})
 		for i := range 50 {
 			d.PostAs(7, 0x100, uint32(i+1),
 				peers.Part{Addr: 0x1000, Data: rigPattern(i, 3000)}, peers.Part{Addr: 0x300, Data: []byte("metadata")})
@@ -163,11 +163,11 @@ func TestQuirkL5SameIDAgain(t *testing.T) {
 func TestQuirkL6NoSentinel(t *testing.T) {
 	rigTest(t, 6, func(t *testing.T, r *rig) {
 		d := r.legacy(peers.DG1Config{})
-		r.dial(endpoint.Legacy(false), endpoint.Config{})
-		err := r.conn.Post(&endpoint.Transaction{
-			Segments: []endpoint.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
+		r.dial(dgrdma.Legacy(false), dgrdma.Config{})
+		err := r.conn.Post(&dgrdma.Transaction{
+			Segments: []dgrdma.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
 		})
-		if err != endpoint.ErrNoCompletion {
+		if err != dgrdma.ErrNoCompletion {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)
@@ -182,17 +182,17 @@ func TestQuirkL6NoSentinel(t *testing.T) {
 // sends anyway acknowledges no more than two frames. One that expects no acknowledgements has all done.
 func TestQuirkL7ReleasedNeverAcknowledges(t *testing.T) {
 	for _, udp := range []bool{true, false} {
-		unheard := endpoint.Legacy(udp)
+		unheard := dgrdma.Legacy(udp)
 		unheard.NoAcks, unheard.NeverRetransmits = true, true
-		unheard.PeerBuffer, unheard.Drain = endpoint.OpenCPI2().PeerBuffer, endpoint.OpenCPI2().Drain
+		unheard.PeerBuffer, unheard.Drain = dgrdma.OpenCPI2().PeerBuffer, dgrdma.OpenCPI2().Drain
 		t.Run(fmt.Sprintf("udp %v/not acknowledged", udp), func(t *testing.T) {
 			rigTest(t, 1, func(t *testing.T, r *rig) {
 				r.legacy(peers.DG1Config{UDP: udp, Released: true})
-				r.dial(endpoint.Legacy(udp), endpoint.Config{})
-				err := r.conn.Write(t.Context(), &endpoint.Transaction{
-					Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(0, 1000)}}, Completion: endpoint.Word(rigFlag, 1),
+				r.dial(dgrdma.Legacy(udp), dgrdma.Config{})
+				err := r.conn.Write(t.Context(), &dgrdma.Transaction{
+					Segments: []dgrdma.Segment{{Addr: rigData, Bytes: rigPattern(0, 1000)}}, Completion: dgrdma.Word(rigFlag, 1),
 				})
-				if !errors.Is(err, endpoint.ErrPeerDown) || !bytes.Equal(r.double.Bytes(rigData, 1000), rigPattern(0, 1000)) {
+				if !errors.Is(err, dgrdma.ErrPeerDown) || !bytes.Equal(r.double.Bytes(rigData, 1000), rigPattern(0, 1000)) {
 					t.Errorf("written, and: %v", err)
 				}
 			})
@@ -200,12 +200,12 @@ func TestQuirkL7ReleasedNeverAcknowledges(t *testing.T) {
 		t.Run(fmt.Sprintf("udp %v/it answers", udp), func(t *testing.T) {
 			rigTest(t, 1, func(t *testing.T, r *rig) {
 				d := r.legacy(peers.DG1Config{UDP: udp, Released: true})
-				r.dial(endpoint.Legacy(udp), endpoint.Config{})
+				r.dial(dgrdma.Legacy(udp), dgrdma.Config{})
 				for i := range 50 {
 					done := make(chan error, 1)
 					go func() {
-						done <- r.conn.Write(t.Context(), &endpoint.Transaction{
-							Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(i, 400)}}, Completion: endpoint.Word(rigFlag, uint32(i+1)),
+						done <- r.conn.Write(t.Context(), &dgrdma.Transaction{
+							Segments: []dgrdma.Segment{{Addr: rigData, Bytes: rigPattern(i, 400)}}, Completion: dgrdma.Word(rigFlag, uint32(i+1)),
 						})
 					}()
 					dg1Until(r, func() bool { return len(d.Completions()) == i+1 })
@@ -219,7 +219,7 @@ func TestQuirkL7ReleasedNeverAcknowledges(t *testing.T) {
 		t.Run(fmt.Sprintf("udp %v/none expected", udp), func(t *testing.T) {
 			rigTest(t, 1, func(t *testing.T, r *rig) {
 				d := r.legacy(peers.DG1Config{UDP: udp, Released: true, Buffer: peers.DefaultBuffer})
-				r.dial(unheard, endpoint.Config{})
+				r.dial(unheard, dgrdma.Config{})
 				for _, size := range []int{0, 4, 400, 1700, 20_000} {
 					r.send(20, size)
 				}

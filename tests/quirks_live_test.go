@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/tests/peers"
@@ -25,13 +25,13 @@ func TestPostedAgainIsAcknowledged(t *testing.T) {
 			for _, loss := range []float64{0.01, 0.05} {
 				t.Run(fmt.Sprintf("legacy %v/udp %v/loss %v", legacy, udp, loss), func(t *testing.T) {
 					rigTest(t, uint64(1000*loss), func(t *testing.T, r *rig) {
-						profile, start := endpoint.OpenCPI(udp), r.dg1
+						profile, start := dgrdma.OpenCPI(udp), r.dg1
 						if legacy {
-							profile, start = endpoint.Legacy(udp), r.legacy
+							profile, start = dgrdma.Legacy(udp), r.legacy
 						}
 						d := start(peers.DG1Config{UDP: udp})
 						r.link(simnet.Link{Loss: loss}, simnet.Link{Loss: loss})
-						r.dial(profile, endpoint.Config{GiveUp: time.Minute})
+						r.dial(profile, dgrdma.Config{GiveUp: time.Minute})
 						returns := make([]*peers.Request, buffers)
 						for i := range returns {
 							returns[i] = &peers.Request{FlagAddr: 0x100 + 4*uint32(i)}
@@ -56,10 +56,10 @@ func TestPostedAgainIsAcknowledged(t *testing.T) {
 									t.Fatalf("message %d: the buffer is not given back: %+v", i, r.conn.Stats())
 								}
 							}
-							if err := r.conn.Post(&endpoint.Transaction{
-								Segments:   []endpoint.Segment{{Addr: rigSlot(b, size), Bytes: rigPattern(i, size)}},
-								Completion: endpoint.Word(4*uint32(b), uint32(i+1)),
-								Done: func(_ *endpoint.Transaction, err error) {
+							if err := r.conn.Post(&dgrdma.Transaction{
+								Segments:   []dgrdma.Segment{{Addr: rigSlot(b, size), Bytes: rigPattern(i, size)}},
+								Completion: dgrdma.Word(4*uint32(b), uint32(i+1)),
+								Done: func(_ *dgrdma.Transaction, err error) {
 									if err != nil {
 										select {
 										case failed <- err:
@@ -81,7 +81,7 @@ func TestPostedAgainIsAcknowledged(t *testing.T) {
 							t.Error(err)
 						default:
 						}
-						if n := r.happened(endpoint.PeerRestarted); n > 0 || d.Counters().Resent == 0 {
+						if n := r.happened(dgrdma.PeerRestarted); n > 0 || d.Counters().Resent == 0 {
 							t.Errorf("%d restarts suspected, %d frames sent again", n, d.Counters().Resent)
 						}
 					})
@@ -102,7 +102,7 @@ func TestFilledAgainIsAcknowledged(t *testing.T) {
 			}
 			return simnet.Deliver()
 		}}, simnet.Link{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		data := rigPattern(1, 64)
 		q := &peers.Request{FlagAddr: 0x100, FlagValue: 1, Parts: []peers.Part{{Addr: 0x1000, Data: data}}}
 		d.PostRequest(q)
@@ -152,31 +152,31 @@ func TestRestartWithTheLike(t *testing.T) {
 	const last7 = 0x02000000 // the least of the bits that a tag once lost
 	for _, c := range []struct {
 		name    string
-		profile endpoint.Profile
+		profile dgrdma.Profile
 		first   int           // frames of the first life
 		pause   time.Duration // from its first frame on
 		flag    uint32        // added to the flags of the second
 		txn     uint32        // skipped by it
 		before  uint32        // and by the first
 	}{
-		{"same frames later", endpoint.OpenCPI(false), 3, 3 * time.Second, 0, 0, 0},
-		{"same frames later/legacy", endpoint.Legacy(false), 3, 3 * time.Second, 0, 0, 0},
-		{"same frames later/fpga", endpoint.FPGA(), 3, 3 * time.Second, 0, 0, 0},
-		{"other opcode at once", endpoint.OpenCPI(false), 3, 10 * time.Millisecond, last7, 0, 0},
-		{"other opcode at once/opencpi2", endpoint.OpenCPI2(), 3, 10 * time.Millisecond, last7, 0, 0},
-		{"other transaction later", endpoint.OpenCPI(false), 3, 3 * time.Second, 0, 1, 0},
-		{"older transaction at once", endpoint.OpenCPI(false), 3, 10 * time.Millisecond, 0, 0, 10},
-		{"older transaction at once/legacy", endpoint.Legacy(false), 3, 10 * time.Millisecond, 0, 0, 10},
-		{"256 behind", endpoint.OpenCPI(false), 257, 3 * time.Second, 0, 0, 0},
-		{"far behind", endpoint.OpenCPI(false), 5000, 30 * time.Second, 0, 0, 0},
-		{"far behind/legacy", endpoint.Legacy(false), 5000, 30 * time.Second, 0, 0, 0},
-		{"all of the first 256", endpoint.OpenCPI(false), 255, 3 * time.Second, 0, 0, 0},
+		{"same frames later", dgrdma.OpenCPI(false), 3, 3 * time.Second, 0, 0, 0},
+		{"same frames later/legacy", dgrdma.Legacy(false), 3, 3 * time.Second, 0, 0, 0},
+		{"same frames later/fpga", dgrdma.FPGA(), 3, 3 * time.Second, 0, 0, 0},
+		{"other opcode at once", dgrdma.OpenCPI(false), 3, 10 * time.Millisecond, last7, 0, 0},
+		{"other opcode at once/opencpi2", dgrdma.OpenCPI2(), 3, 10 * time.Millisecond, last7, 0, 0},
+		{"other transaction later", dgrdma.OpenCPI(false), 3, 3 * time.Second, 0, 1, 0},
+		{"older transaction at once", dgrdma.OpenCPI(false), 3, 10 * time.Millisecond, 0, 0, 10},
+		{"older transaction at once/legacy", dgrdma.Legacy(false), 3, 10 * time.Millisecond, 0, 0, 10},
+		{"256 behind", dgrdma.OpenCPI(false), 257, 3 * time.Second, 0, 0, 0},
+		{"far behind", dgrdma.OpenCPI(false), 5000, 30 * time.Second, 0, 0, 0},
+		{"far behind/legacy", dgrdma.Legacy(false), 5000, 30 * time.Second, 0, 0, 0},
+		{"all of the first 256", dgrdma.OpenCPI(false), 255, 3 * time.Second, 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rigTest(t, 4, func(t *testing.T, r *rig) {
 				var wire rigFrames
 				r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-				r.dial(c.profile, endpoint.Config{})
+				r.dial(c.profile, dgrdma.Config{})
 				began := time.Now()
 				one := rigLife{r: r, txn: c.before}
 				for i := range c.first {
@@ -198,8 +198,8 @@ func TestRestartWithTheLike(t *testing.T) {
 						t.Fatalf("frame %d of %d of the second life was acknowledged", q+1, n)
 					}
 				}
-				if r.region.Load32(0x100) != 0 || r.happened(endpoint.PeerRestarted) != 1 {
-					t.Errorf("word %#x, %d restarts suspected", r.region.Load32(0x100), r.happened(endpoint.PeerRestarted))
+				if r.region.Load32(0x100) != 0 || r.happened(dgrdma.PeerRestarted) != 1 {
+					t.Errorf("word %#x, %d restarts suspected", r.region.Load32(0x100), r.happened(dgrdma.PeerRestarted))
 				}
 				if err := r.conn.Reset(0); err != nil {
 					t.Fatal(err)
@@ -219,7 +219,7 @@ func TestRestartWithTheLike(t *testing.T) {
 // old as those around them.
 func TestRestartUnderIDsWithoutMessages(t *testing.T) {
 	rigTest(t, 6, func(t *testing.T, r *rig) {
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		one := rigLife{r: r}
 		for i := range 300 {
 			if one.next%3 == 1 {
@@ -247,7 +247,7 @@ func TestNoRestartAfterAnOutage(t *testing.T) {
 	rigTest(t, 5, func(t *testing.T, r *rig) {
 		var wire rigFrames
 		r.link(simnet.Link{Script: wire.script}, simnet.Link{})
-		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 		life := rigLife{r: r}
 		for i := range 400 {
 			life.post(0x1000, 0x100, uint32(i+1), rigPattern(i, 64))
@@ -264,7 +264,7 @@ func TestNoRestartAfterAnOutage(t *testing.T) {
 		held := rigLife{r: r, next: 9, txn: 9}
 		held.post(0x1000, 0x100, 10, rigPattern(9, 64))
 		time.Sleep(10 * time.Millisecond)
-		if n := r.happened(endpoint.PeerRestarted); n != 0 {
+		if n := r.happened(dgrdma.PeerRestarted); n != 0 {
 			t.Errorf("%d restarts suspected", n)
 		}
 		if got := binary.LittleEndian.Uint32(r.region.Bytes()[0x100:]); got != 401 {

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // redial ends our endpoint without a word and begins another life of ours at the
 // same address.
-func (r *rig) redial(p endpoint.Profile, cfg endpoint.Config) {
+func (r *rig) redial(p dgrdma.Profile, cfg dgrdma.Config) {
 	r.t.Helper()
 	r.ep.Close()
 	r.dial(p, cfg)
@@ -23,23 +23,23 @@ func (r *rig) redial(p endpoint.Profile, cfg endpoint.Config) {
 // they carry.
 func TestSecondRunIsWritten(t *testing.T) {
 	for _, kind := range []struct {
-		profile endpoint.Profile
+		profile dgrdma.Profile
 		start   func(*rig)
 	}{
-		{endpoint.OpenCPI(false), func(r *rig) { r.dg1(peers.DG1Config{}) }},
-		{endpoint.OpenCPI(true), func(r *rig) { r.dg1(peers.DG1Config{UDP: true}) }},
-		{endpoint.OpenCPI2(), func(r *rig) { r.dg2(peers.DG2Config{}) }},
-		{endpoint.Legacy(false), func(r *rig) { r.legacy(peers.DG1Config{}) }},
-		{endpoint.Legacy(true), func(r *rig) { r.legacy(peers.DG1Config{UDP: true}) }},
+		{dgrdma.OpenCPI(false), func(r *rig) { r.dg1(peers.DG1Config{}) }},
+		{dgrdma.OpenCPI(true), func(r *rig) { r.dg1(peers.DG1Config{UDP: true}) }},
+		{dgrdma.OpenCPI2(), func(r *rig) { r.dg2(peers.DG2Config{}) }},
+		{dgrdma.Legacy(false), func(r *rig) { r.legacy(peers.DG1Config{}) }},
+		{dgrdma.Legacy(true), func(r *rig) { r.legacy(peers.DG1Config{UDP: true}) }},
 	} {
 		for _, size := range []int{64, 3000} {
 			t.Run(fmt.Sprintf("%s/%d/%d", kind.profile.Name, kind.profile.MaxFrame, size), func(t *testing.T) {
 				rigTest(t, 1, func(t *testing.T, r *rig) {
 					kind.start(r)
-					r.dial(kind.profile, endpoint.Config{})
+					r.dial(kind.profile, dgrdma.Config{})
 					r.send(40, size)
 					for range 11 {
-						r.redial(kind.profile, endpoint.Config{})
+						r.redial(kind.profile, dgrdma.Config{})
 						r.send(40, size)
 					}
 					r.completed(false)
@@ -57,11 +57,11 @@ func TestSecondRunIsWritten(t *testing.T) {
 // fewer than the driver's table has places (quirks D1-12, D2-13).
 func TestSecondRunAfterHalfATransaction(t *testing.T) {
 	for _, kind := range []struct {
-		profile endpoint.Profile
+		profile dgrdma.Profile
 		start   func(*rig)
 	}{
-		{endpoint.OpenCPI(false), func(r *rig) { r.dg1(peers.DG1Config{}) }},
-		{endpoint.OpenCPI2(), func(r *rig) { r.dg2(peers.DG2Config{}) }},
+		{dgrdma.OpenCPI(false), func(r *rig) { r.dg1(peers.DG1Config{}) }},
+		{dgrdma.OpenCPI2(), func(r *rig) { r.dg2(peers.DG2Config{}) }},
 	} {
 		t.Run(kind.profile.Name, func(t *testing.T) {
 			rigTest(t, 2, func(t *testing.T, r *rig) {
@@ -72,14 +72,14 @@ func TestSecondRunAfterHalfATransaction(t *testing.T) {
 					}
 					return simnet.Deliver()
 				}}, simnet.Link{})
-				r.dial(kind.profile, endpoint.Config{})
-				if err := r.conn.Post(&endpoint.Transaction{
-					Segments: []endpoint.Segment{{Addr: 0x10000, Bytes: rigPattern(0, 2800)}},
+				r.dial(kind.profile, dgrdma.Config{})
+				if err := r.conn.Post(&dgrdma.Transaction{
+					Segments: []dgrdma.Segment{{Addr: 0x10000, Bytes: rigPattern(0, 2800)}},
 				}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Millisecond)
-				r.redial(kind.profile, endpoint.Config{})
+				r.redial(kind.profile, dgrdma.Config{})
 				r.send(40, 2800)
 				r.completed(false)
 			})
@@ -95,13 +95,13 @@ func TestLongRunAfterManyShortOnes(t *testing.T) {
 	for seed := range uint64(worlds) {
 		rigTest(t, seed, func(t *testing.T, r *rig) {
 			d := r.dg1(peers.DG1Config{})
-			r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+			r.dial(dgrdma.OpenCPI(false), dgrdma.Config{})
 			run := func(frames int) int {
 				before := d.Counters().Duplicates
 				for range frames {
-					if err := r.conn.Post(&endpoint.Transaction{
-						Segments:   []endpoint.Segment{{Addr: rigData, Bytes: make([]byte, 1440)}},
-						Completion: endpoint.Word(rigFlag, 1),
+					if err := r.conn.Post(&dgrdma.Transaction{
+						Segments:   []dgrdma.Segment{{Addr: rigData, Bytes: make([]byte, 1440)}},
+						Completion: dgrdma.Word(rigFlag, 1),
 					}); err != nil {
 						t.Fatal(err)
 					}
@@ -111,7 +111,7 @@ func TestLongRunAfterManyShortOnes(t *testing.T) {
 			}
 			for range 60 {
 				run(5)
-				r.redial(endpoint.OpenCPI(false), endpoint.Config{})
+				r.redial(dgrdma.OpenCPI(false), dgrdma.Config{})
 			}
 			if run(256) > 0 {
 				met++

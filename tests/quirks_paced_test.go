@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/peers"
 )
 
@@ -16,18 +16,18 @@ var dg2Quick = peers.DG2Config{Buffer: peers.DefaultBuffer, FrameTime: 23 * time
 
 // dg2Burst posts n transactions of size bytes at once to a driver. It returns how many arrived
 // whole, and after how long all were done.
-func dg2Burst(r *rig, is peers.DG2Config, p endpoint.Profile, cfg endpoint.Config, n, size int) (whole int, took time.Duration) {
+func dg2Burst(r *rig, is peers.DG2Config, p dgrdma.Profile, cfg dgrdma.Config, n, size int) (whole int, took time.Duration) {
 	d := r.dg2(is)
 	r.dial(p, cfg)
 	data, results := rigPattern(1, size), make(chan error, n)
 	began := time.Now()
 	for i := range n {
-		tx := &endpoint.Transaction{
-			Completion: endpoint.Word(rigFlag, uint32(i+1)),
-			Done:       func(_ *endpoint.Transaction, err error) { results <- err },
+		tx := &dgrdma.Transaction{
+			Completion: dgrdma.Word(rigFlag, uint32(i+1)),
+			Done:       func(_ *dgrdma.Transaction, err error) { results <- err },
 		}
 		if size > 0 {
-			tx.Segments = []endpoint.Segment{{Addr: rigData, Bytes: data}}
+			tx.Segments = []dgrdma.Segment{{Addr: rigData, Bytes: data}}
 		}
 		if err := r.conn.Post(tx); err != nil {
 			r.t.Fatal(err)
@@ -50,7 +50,7 @@ func TestNothingOverrunsWhoNeverAcknowledges(t *testing.T) {
 	for _, c := range []struct{ n, size int }{{600, 5000}, {600, 100_000}, {2000, 1450}, {16_000, 64}, {3000, 0}} {
 		t.Run(fmt.Sprintf("%d of %d bytes", c.n, c.size), func(t *testing.T) {
 			rigTest(t, 10, func(t *testing.T, r *rig) {
-				whole, took := dg2Burst(r, dg2Quick, endpoint.OpenCPI2(), endpoint.Config{}, c.n, c.size)
+				whole, took := dg2Burst(r, dg2Quick, dgrdma.OpenCPI2(), dgrdma.Config{}, c.n, c.size)
 				if whole != c.n {
 					t.Errorf("%d of %d arrived whole, %d frames were lost", whole, c.n, r.double.Counters().Overrun)
 				}
@@ -66,14 +66,14 @@ func TestNothingOverrunsWhoNeverAcknowledges(t *testing.T) {
 // Observation V10: who knows the peer better says so, in its profile or with a
 // controller.
 func TestPaceCanBeChanged(t *testing.T) {
-	quick := endpoint.OpenCPI2()
+	quick := dgrdma.OpenCPI2()
 	quick.Drain *= 100
-	free := endpoint.Config{NewController: func(int) ack.Controller { return &ack.FixedWindow{} }}
+	free := dgrdma.Config{NewController: func(int) ack.Controller { return &ack.FixedWindow{} }}
 	for _, c := range []struct {
 		name string
-		p    endpoint.Profile
-		cfg  endpoint.Config
-	}{{"profile", quick, endpoint.Config{}}, {"controller", endpoint.OpenCPI2(), free}} {
+		p    dgrdma.Profile
+		cfg  dgrdma.Config
+	}{{"profile", quick, dgrdma.Config{}}, {"controller", dgrdma.OpenCPI2(), free}} {
 		t.Run(c.name, func(t *testing.T) {
 			rigTest(t, 10, func(t *testing.T, r *rig) {
 				whole, took := dg2Burst(r, dg2Quick, c.p, c.cfg, 600, 5000)
@@ -90,20 +90,20 @@ func TestPaceCanBeChanged(t *testing.T) {
 // longer pauses lose some, too: what is sent to it leaves no trace, so that only the driver could tell. Transactions
 // are posted all at once, or each fills half of its buffer at once, now and then.
 func TestQuirkD2BusyMachine(t *testing.T) {
-	before := endpoint.OpenCPI2()
+	before := dgrdma.OpenCPI2()
 	before.Drain = 50_000_000
 	for _, c := range []struct {
 		name   string
 		buffer int
-		p      endpoint.Profile
-		cfg    endpoint.Config
+		p      dgrdma.Profile
+		cfg    dgrdma.Config
 		long   time.Duration
 		loses  bool
 	}{
-		{"default", peers.DefaultBuffer, endpoint.OpenCPI2(), endpoint.Config{}, 50 * time.Millisecond, false},
-		{"default, longer", peers.DefaultBuffer, endpoint.OpenCPI2(), endpoint.Config{}, 200 * time.Millisecond, true},
-		{"as it was", peers.DefaultBuffer, before, endpoint.Config{}, 50 * time.Millisecond, true},
-		{"large buffer", 8 << 20, endpoint.OpenCPI2(), endpoint.Config{PeerBuffer: 8 << 20}, 50 * time.Millisecond, false},
+		{"default", peers.DefaultBuffer, dgrdma.OpenCPI2(), dgrdma.Config{}, 50 * time.Millisecond, false},
+		{"default, longer", peers.DefaultBuffer, dgrdma.OpenCPI2(), dgrdma.Config{}, 200 * time.Millisecond, true},
+		{"as it was", peers.DefaultBuffer, before, dgrdma.Config{}, 50 * time.Millisecond, true},
+		{"large buffer", 8 << 20, dgrdma.OpenCPI2(), dgrdma.Config{PeerBuffer: 8 << 20}, 50 * time.Millisecond, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			least, most, sum := 600, 0, time.Duration(0)
@@ -121,8 +121,8 @@ func TestQuirkD2BusyMachine(t *testing.T) {
 					d := r.dg2(is)
 					r.dial(c.p, c.cfg)
 					for i := range 100 {
-						large := &endpoint.Transaction{
-							Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(i, 60_000)}}, Completion: endpoint.Word(rigFlag, uint32(i+1)),
+						large := &dgrdma.Transaction{
+							Segments: []dgrdma.Segment{{Addr: rigData, Bytes: rigPattern(i, 60_000)}}, Completion: dgrdma.Word(rigFlag, uint32(i+1)),
 						}
 						if err := r.conn.Write(t.Context(), large); err != nil {
 							t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport"
@@ -46,14 +46,14 @@ type rig struct {
 	random func() uint32 // for our first ids
 	net    *simnet.Network
 	there  transport.Conn
-	ep     *endpoint.Endpoint
-	conn   *endpoint.Conn
-	region *endpoint.Region
+	ep     *dgrdma.Endpoint
+	conn   *dgrdma.Conn
+	region *dgrdma.Region
 	double rigDouble
 	txns   int // posted so far
 
 	mu     sync.Mutex
-	events []endpoint.Event
+	events []dgrdma.Event
 }
 
 // rigTest runs a test in a bubble, with the seed it prints.
@@ -117,37 +117,37 @@ func (r *rig) dg2(cfg peers.DG2Config) *peers.DG2 {
 }
 
 // dial starts our endpoint and connects it.
-func (r *rig) dial(p endpoint.Profile, cfg endpoint.Config) {
+func (r *rig) dial(p dgrdma.Profile, cfg dgrdma.Config) {
 	r.t.Helper()
 	wire := simnet.Config{MTU: 1500, Poison: true}
 	if cfg.MTU != 0 {
 		wire.MTU = cfg.MTU
 	}
 	if cfg.Memory == nil {
-		r.region, _ = endpoint.NewRegion(rigMemory)
+		r.region, _ = dgrdma.NewRegion(rigMemory)
 		cfg.Memory = r.region
 	}
 	if cfg.Entropy == nil {
 		cfg.Entropy = r.random
 	}
 	cfg.ID = 1
-	cfg.OnEvent = func(e endpoint.Event) {
+	cfg.OnEvent = func(e dgrdma.Event) {
 		r.mu.Lock()
 		r.events = append(r.events, e)
 		r.mu.Unlock()
 	}
-	ep, err := endpoint.New(r.net.Attach(rigOurs, wire), &cfg)
+	ep, err := dgrdma.New(r.net.Attach(rigOurs, wire), &cfg)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.ep = ep
-	if r.conn, err = ep.Connect(endpoint.Peer{ID: 2, Addr: rigPeer, Size: rigMemory, Profile: &p}); err != nil {
+	if r.conn, err = ep.Connect(dgrdma.Peer{ID: 2, Addr: rigPeer, Size: rigMemory, Profile: &p}); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 // happened counts events of a kind.
-func (r *rig) happened(k endpoint.EventKind) (n int) {
+func (r *rig) happened(k dgrdma.EventKind) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
@@ -182,12 +182,12 @@ func (r *rig) send(n, size int) {
 	first := r.txns
 	for s := range n {
 		i := first + s
-		tx := &endpoint.Transaction{
-			Completion: endpoint.Word(rigFlag, uint32(i+1)),
-			Done:       func(_ *endpoint.Transaction, err error) { results <- err },
+		tx := &dgrdma.Transaction{
+			Completion: dgrdma.Word(rigFlag, uint32(i+1)),
+			Done:       func(_ *dgrdma.Transaction, err error) { results <- err },
 		}
 		if size > 0 {
-			tx.Segments = []endpoint.Segment{{Addr: rigSlot(s, size), Bytes: rigPattern(i, size)}}
+			tx.Segments = []dgrdma.Segment{{Addr: rigSlot(s, size), Bytes: rigPattern(i, size)}}
 		}
 		if err := r.conn.Post(tx); err != nil {
 			r.t.Fatalf("post %d: %v", i, err)

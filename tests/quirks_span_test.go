@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
@@ -29,19 +29,19 @@ func TestTwoLegacyEndsShareTheirSpans(t *testing.T) {
 					at := []transport.Addr{rigOurs, rigPeer}
 					n.Link(at[0], at[1], simnet.Link{Latency: rigLatency, Loss: loss})
 					n.Link(at[1], at[0], simnet.Link{Latency: rigLatency, Loss: loss})
-					var regions [2]*endpoint.Region
-					var conns [2]*endpoint.Conn
+					var regions [2]*dgrdma.Region
+					var conns [2]*dgrdma.Conn
 					for i := range 2 {
-						regions[i], _ = endpoint.NewRegion(rigMemory)
-						ep, err := endpoint.New(n.Attach(at[i], simnet.Config{MTU: 1500}), &endpoint.Config{
+						regions[i], _ = dgrdma.NewRegion(rigMemory)
+						ep, err := dgrdma.New(n.Attach(at[i], simnet.Config{MTU: 1500}), &dgrdma.Config{
 							ID: frame.EndpointID(1 + i), Memory: regions[i], GiveUp: time.Minute,
 						})
 						if err != nil {
 							t.Fatal(err)
 						}
 						defer ep.Close()
-						p := endpoint.Legacy(false)
-						if conns[i], err = ep.Connect(endpoint.Peer{ID: frame.EndpointID(2 - i), Addr: at[1-i], Size: rigMemory, Profile: &p}); err != nil {
+						p := dgrdma.Legacy(false)
+						if conns[i], err = ep.Connect(dgrdma.Peer{ID: frame.EndpointID(2 - i), Addr: at[1-i], Size: rigMemory, Profile: &p}); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -49,8 +49,8 @@ func TestTwoLegacyEndsShareTheirSpans(t *testing.T) {
 					for i := range 2 {
 						go func() {
 							for k := range 3 {
-								if err := conns[i].Write(context.Background(), &endpoint.Transaction{
-									Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(k, 300_000)}}, Completion: endpoint.Word(0, 1),
+								if err := conns[i].Write(context.Background(), &dgrdma.Transaction{
+									Segments: []dgrdma.Segment{{Addr: rigData, Bytes: rigPattern(k, 300_000)}}, Completion: dgrdma.Word(0, 1),
 								}); err != nil {
 									failed <- fmt.Errorf("end %d: %w; %+v", i, err, conns[i].Stats())
 									return

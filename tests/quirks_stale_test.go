@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // stale ends our endpoint and begins another one, while the card goes on.
 func (r *rig) stale() {
-	r.redial(endpoint.FPGA(), endpoint.Config{GiveUp: 3 * time.Second})
+	r.redial(dgrdma.FPGA(), dgrdma.Config{GiveUp: 3 * time.Second})
 	r.txns = 0
 }
 
@@ -25,10 +25,10 @@ func (r *rig) refusedByStale(d *peers.FPGA, n int) error {
 	before := len(d.Completions())
 	results := make(chan error, n)
 	for i := range n {
-		if err := r.conn.Post(&endpoint.Transaction{
-			Segments:   []endpoint.Segment{{Addr: rigSlot(i, 64), Bytes: rigPattern(i+500, 64)}},
-			Completion: endpoint.Word(rigFlag, uint32(i+1)),
-			Done:       func(_ *endpoint.Transaction, err error) { results <- err },
+		if err := r.conn.Post(&dgrdma.Transaction{
+			Segments:   []dgrdma.Segment{{Addr: rigSlot(i, 64), Bytes: rigPattern(i+500, 64)}},
+			Completion: dgrdma.Word(rigFlag, uint32(i+1)),
+			Done:       func(_ *dgrdma.Transaction, err error) { results <- err },
 		}); err != nil {
 			r.t.Fatal(err)
 		}
@@ -58,13 +58,13 @@ func TestStaleCardIsNoSuccess(t *testing.T) {
 			t.Run(fmt.Sprintf("%d used, %d posted", used, n), func(t *testing.T) {
 				rigTest(t, uint64(used), func(t *testing.T, r *rig) {
 					d := r.fpga(peers.FPGAConfig{})
-					r.dial(endpoint.FPGA(), endpoint.Config{})
+					r.dial(dgrdma.FPGA(), dgrdma.Config{})
 					for range used {
 						r.send(1, 64)
 					}
 					r.stale()
 					err := r.refusedByStale(d, n)
-					if used < 5 && !errors.Is(err, endpoint.ErrStaleCard) || !errors.Is(err, endpoint.ErrStaleCard) && !errors.Is(err, endpoint.ErrPeerDown) {
+					if used < 5 && !errors.Is(err, dgrdma.ErrStaleCard) || !errors.Is(err, dgrdma.ErrStaleCard) && !errors.Is(err, dgrdma.ErrPeerDown) {
 						t.Errorf("the error is: %v", err)
 					}
 					d.Reset()
@@ -83,7 +83,7 @@ func TestStaleCardIsNoSuccessUnderLoss(t *testing.T) {
 	for seed := range uint64(60) {
 		rigTest(t, seed, func(t *testing.T, r *rig) {
 			d := r.fpga(peers.FPGAConfig{})
-			r.dial(endpoint.FPGA(), endpoint.Config{})
+			r.dial(dgrdma.FPGA(), dgrdma.Config{})
 			for range 1 + seed%6 {
 				r.send(1, 64)
 			}
@@ -99,7 +99,7 @@ func TestStaleCardIsNoSuccessUnderLoss(t *testing.T) {
 func TestStaleCardIsHeard(t *testing.T) {
 	rigTest(t, 1, func(t *testing.T, r *rig) {
 		d := r.fpga(peers.FPGAConfig{})
-		r.dial(endpoint.FPGA(), endpoint.Config{})
+		r.dial(dgrdma.FPGA(), dgrdma.Config{})
 		r.send(4, 64)
 		r.stale()
 		for i := range 20 {
@@ -107,7 +107,7 @@ func TestStaleCardIsHeard(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		r.await(0x100, 20)
-		err := r.conn.Write(context.Background(), &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 1)})
+		err := r.conn.Write(context.Background(), &dgrdma.Transaction{Completion: dgrdma.Word(rigFlag, 1)})
 		if err == nil || r.conn.Stats().Completions != 20 {
 			t.Errorf("%v, %d completed", err, r.conn.Stats().Completions)
 		}
@@ -127,7 +127,7 @@ func TestFreshCardProvesIt(t *testing.T) {
 				}
 				return simnet.Deliver()
 			}})
-			r.dial(endpoint.FPGA(), endpoint.Config{})
+			r.dial(dgrdma.FPGA(), dgrdma.Config{})
 			go func() {
 				time.Sleep(3 * time.Millisecond)
 				d.Doorbell(0x100, 1)
@@ -146,9 +146,9 @@ func TestFreshCardProvesIt(t *testing.T) {
 				}
 				return simnet.Deliver()
 			}})
-			r.dial(endpoint.FPGA(), endpoint.Config{})
-			err := r.conn.Write(context.Background(), &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 1)})
-			if !errors.Is(err, endpoint.ErrStaleCard) {
+			r.dial(dgrdma.FPGA(), dgrdma.Config{})
+			err := r.conn.Write(context.Background(), &dgrdma.Transaction{Completion: dgrdma.Word(rigFlag, 1)})
+			if !errors.Is(err, dgrdma.ErrStaleCard) {
 				t.Error(err)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/tests/peers"
@@ -48,8 +48,8 @@ func readCapture(t *testing.T, name string) (frames []replayFrame) {
 // replayed is an endpoint of ours in the place of one side of a capture.
 type replayed struct {
 	t      *testing.T
-	conn   *endpoint.Conn
-	region *endpoint.Region
+	conn   *dgrdma.Conn
+	region *dgrdma.Region
 	wire   transport.Conn // of the other side
 	frames []replayFrame  // of the other side
 	next   int
@@ -57,7 +57,7 @@ type replayed struct {
 
 // replay puts an endpoint where the first side's frames went, or with answers
 // the other way round, and runs f with the frames that it would have received.
-func replay(t *testing.T, name string, p endpoint.Profile, answers bool, f func(*replayed)) {
+func replay(t *testing.T, name string, p dgrdma.Profile, answers bool, f func(*replayed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &replayed{t: t}
@@ -73,13 +73,13 @@ func replay(t *testing.T, name string, p endpoint.Profile, answers bool, f func(
 		n := simnet.New(1)
 		defer n.Close()
 		r.wire = n.Attach(rigPeer, simnet.Config{MTU: 1500})
-		r.region, _ = endpoint.NewRegion(rigMemory)
-		ep, err := endpoint.New(n.Attach(rigOurs, simnet.Config{MTU: 1500, Poison: true}), &endpoint.Config{ID: h.Dst, Memory: r.region, FirstFrame: 1})
+		r.region, _ = dgrdma.NewRegion(rigMemory)
+		ep, err := dgrdma.New(n.Attach(rigOurs, simnet.Config{MTU: 1500, Poison: true}), &dgrdma.Config{ID: h.Dst, Memory: r.region, FirstFrame: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer ep.Close()
-		if r.conn, err = ep.Connect(endpoint.Peer{ID: h.Src, Addr: rigPeer, Profile: &p}); err != nil {
+		if r.conn, err = ep.Connect(dgrdma.Peer{ID: h.Src, Addr: rigPeer, Profile: &p}); err != nil {
 			t.Fatal(err)
 		}
 		f(r)
@@ -135,7 +135,7 @@ func packed(i, n int) uint32 { return uint32(i)<<24 | uint32(n)<<1 | 1 }
 // Every capture's data, received in the place of its receiver: memory and
 // completion words are those that the real receivers had, or should have had.
 func TestReplayData(t *testing.T) {
-	udp, ether, ether2, fpga := endpoint.OpenCPI(true), endpoint.OpenCPI(false), endpoint.OpenCPI2(), endpoint.FPGA()
+	udp, ether, ether2, fpga := dgrdma.OpenCPI(true), dgrdma.OpenCPI(false), dgrdma.OpenCPI2(), dgrdma.FPGA()
 	sixteen := make([]int, 16)
 	for i := range sixteen {
 		sixteen[i] = i
@@ -144,7 +144,7 @@ func TestReplayData(t *testing.T) {
 	fromFPGA := []replayHolds{{0x10000, 0, 64}, {0x11000, 0, 5000}, {0x13000, 0, 12}, {0x14000, 0, 40}}
 	for _, c := range []struct {
 		name         string
-		profile      endpoint.Profile
+		profile      dgrdma.Profile
 		answers      bool // the side that answered is the sender
 		holds        []replayHolds
 		words        map[uint32]uint32
@@ -192,7 +192,7 @@ func TestReplayData(t *testing.T) {
 				if c.transactions >= 0 && int(s.Completions) != c.transactions || s.Open != 0 {
 					t.Errorf("%d transactions completed, %d open", s.Completions, s.Open)
 				}
-				for why := range endpoint.RefusedDown {
+				for why := range dgrdma.RefusedDown {
 					if s.RefusedBy(why) != 0 {
 						t.Errorf("%d frames refused: %v", s.RefusedBy(why), why)
 					}
@@ -206,10 +206,10 @@ func TestReplayData(t *testing.T) {
 // sent as many frames: all of them count, and with the engine's reading all
 // frames are done at the end.
 func TestReplayAcknowledgements(t *testing.T) {
-	udp, ether, fpga := endpoint.OpenCPI(true), endpoint.OpenCPI(false), endpoint.FPGA()
+	udp, ether, fpga := dgrdma.OpenCPI(true), dgrdma.OpenCPI(false), dgrdma.FPGA()
 	for _, c := range []struct {
 		name    string
-		profile endpoint.Profile
+		profile dgrdma.Profile
 		frames  int // acknowledged in the end
 	}{
 		{"udp-flagonly", udp, 1},
@@ -229,10 +229,10 @@ func TestReplayAcknowledgements(t *testing.T) {
 			replay(t, c.name, c.profile, true, func(r *replayed) {
 				done := 0
 				post := func() {
-					tx := &endpoint.Transaction{
-						Segments:   []endpoint.Segment{{Addr: 0x1000, Bytes: make([]byte, r.fullFrame())}},
-						Completion: endpoint.Word(0, 1),
-						Done: func(_ *endpoint.Transaction, err error) {
+					tx := &dgrdma.Transaction{
+						Segments:   []dgrdma.Segment{{Addr: 0x1000, Bytes: make([]byte, r.fullFrame())}},
+						Completion: dgrdma.Word(0, 1),
+						Done: func(_ *dgrdma.Transaction, err error) {
 							if err != nil {
 								t.Error(err)
 							}
@@ -267,7 +267,7 @@ func TestReplayAcknowledgements(t *testing.T) {
 						t.Errorf("after %d from %d: %d frames done", h.AckCount, h.AckStart, done)
 					}
 				}
-				if s := r.conn.Stats(); done != c.frames || s.RefusedBy(endpoint.RefusedAckOfUnsent) != 0 {
+				if s := r.conn.Stats(); done != c.frames || s.RefusedBy(dgrdma.RefusedAckOfUnsent) != 0 {
 					t.Errorf("%d of %d frames done; %+v", done, c.frames, s.Counters)
 				}
 			})
@@ -310,7 +310,7 @@ func TestReplayLostAckDoesNotStall(t *testing.T) {
 			rigTest(t, uint64(odd), func(t *testing.T, r *rig) {
 				d := r.fpga(peers.FPGAConfig{})
 				loss := rigLoss{drop: func(i int) bool { return i%2 == odd }}
-				r.dial(endpoint.FPGA(), endpoint.Config{})
+				r.dial(dgrdma.FPGA(), dgrdma.Config{})
 				r.heard()
 				r.link(simnet.Link{}, loss.link())
 				// Once what was captured, then on: it never stalls.
@@ -319,10 +319,10 @@ func TestReplayLostAckDoesNotStall(t *testing.T) {
 					for k := i; k < i+4; k++ {
 						done := make(chan error, 1)
 						wait = append(wait, done)
-						tx := &endpoint.Transaction{
-							Segments:   []endpoint.Segment{{Addr: 0x10000 + uint32(k%4)*3008, Bytes: transactions[k%len(transactions)]}},
-							Completion: endpoint.Word(0x40, packed(k, 3000)),
-							Done:       func(_ *endpoint.Transaction, err error) { done <- err },
+						tx := &dgrdma.Transaction{
+							Segments:   []dgrdma.Segment{{Addr: 0x10000 + uint32(k%4)*3008, Bytes: transactions[k%len(transactions)]}},
+							Completion: dgrdma.Word(0x40, packed(k, 3000)),
+							Done:       func(_ *dgrdma.Transaction, err error) { done <- err },
 						}
 						if err := r.conn.Post(tx); err != nil {
 							t.Fatal(err)

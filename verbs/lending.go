@@ -31,7 +31,7 @@ type lending struct {
 	waiters atomic.Int32  // goroutines that wait for completions
 	asked   atomic.Bool   // one of them would help
 	wanted  atomic.Bool   // the receiving goroutine waits for the turn
-	worth   patience.Help
+	worth   patience.Handover
 	taken   atomic.Uint64 // how often helpers took something in
 
 	// Guarded by the queue pair's mutex.
@@ -48,7 +48,7 @@ func (l *lending) init() {
 }
 
 // judge is told after what absence a helper came back. The caller has the turn.
-func (l *lending) judge(absence time.Duration) { l.worth.Judge(absence, longAbsence) }
+func (l *lending) judge(absence time.Duration) { l.worth.Record(absence, longAbsence) }
 
 // borrow takes the turn, if help is welcome.
 func (q *QueuePair) borrow() bool {
@@ -60,7 +60,7 @@ func (q *QueuePair) borrow() bool {
 	case l.waiters.Load() > 1:
 		patience.Leave(l.back)
 		return false
-	case !l.worth.Welcome():
+	case !l.worth.MayPoll():
 		patience.Leave(l.back)
 		return false
 	}

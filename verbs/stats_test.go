@@ -294,7 +294,7 @@ func TestZeroAllocations(t *testing.T) {
 			for range 200 {
 				run()
 			}
-			if n := testing.AllocsPerRun(1000, run); n > 0 {
+			if n := fixture.Allocations(1000, run); n > 0 {
 				t.Errorf("plain %v: %s: %v allocations", plain, name, n)
 			}
 		}

@@ -42,7 +42,7 @@ func (d *Decoder) Err() error {
 // what was decoded are no error.
 func (d *Decoder) Done() error {
 	for _, item := range d.items {
-		if d.err == nil && len(item.Data) > 0 {
+		if len(item.Data) > 0 {
 			d.misplaced(fmt.Sprintf("an item of %d octets belongs to nothing", len(item.Data)))
 		}
 	}
@@ -148,10 +148,8 @@ func (d *Decoder) fixed(n int) []byte {
 
 // Opaque takes an opaque of at most limit octets. What it returns is part of the message.
 func (d *Decoder) Opaque(limit int) []byte {
-	if n, ok := d.length(limit); ok {
-		return d.Fixed(n)
-	}
-	return nil
+	n, _ := d.length(limit)
+	return d.Fixed(n)
 }
 
 // String takes a string of at most limit octets.
@@ -204,21 +202,20 @@ func (d *Decoder) Bulk(limit int) []byte {
 }
 
 // inline takes the octets of an item that came inline.
-func (d *Decoder) inline(n int) []byte {
-	if n <= len(d.b)-d.at {
-		d.bulkInline += Padded(n)
-	}
-	if d.into == nil {
-		return d.Fixed(n)
-	}
-	if n > len(d.into) {
+func (d *Decoder) inline(n int) (item []byte) {
+	begin := d.at
+	switch {
+	case d.into == nil:
+		item = d.Fixed(n)
+	case n > len(d.into):
 		d.Fail(fmt.Sprintf("an item of %d octets, there is room for %d", n, len(d.into)))
 		d.err.Long = true
-		return nil
+	default:
+		n = copy(d.into[:n], d.fixed(n))
+		item, d.into = d.into[:n:n], d.into[n:]
 	}
-	to := d.into[:copy(d.into[:n:n], d.fixed(n))]
-	d.into = d.into[len(to):]
-	return to[:len(to):len(to)]
+	d.bulkInline += d.at - begin
+	return item
 }
 
 // length takes the length of an opaque. It reports whether it is valid.

@@ -254,6 +254,94 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestDecoderTakesNothing checks that an opaque and an item of no octets are nil, and part of no message.
+func TestDecoderTakesNothing(t *testing.T) {
+	for name, decode := range map[string]func(*Decoder) []byte{
+		"fixed":  func(d *Decoder) []byte { return d.Fixed(0) },
+		"opaque": func(d *Decoder) []byte { d.Uint32(); return d.Opaque(0) },
+		"bulk":   func(d *Decoder) []byte { d.Uint32(); return d.Bulk(0) },
+	} {
+		for _, detached := range []bool{false, true} {
+			var d Decoder
+			d.Reset(make([]byte, 12), nil)
+			if detached {
+				d.Detach(nil)
+			}
+			if b := decode(&d); b != nil || d.Done() != nil {
+				t.Errorf("%s, detached %v: %v: %v", name, detached, b, d.Err())
+			}
+		}
+	}
+}
+
+// TestDoneFindsItems checks that an item is found that was not taken, unless it is empty, be there one or several (RPC1-031).
+func TestDoneFindsItems(t *testing.T) {
+	one, none := Item{Floating, []byte{1}}, Item{Floating, nil}
+	for _, c := range []struct {
+		items   []Item
+		invalid bool
+	}{
+		{nil, false},
+		{[]Item{none}, false},
+		{[]Item{{Floating, []byte{}}}, false},
+		{[]Item{{4, nil}}, false},
+		{[]Item{one}, true},
+		{[]Item{{4, []byte{1}}}, true},
+		{[]Item{none, one}, true},
+		{[]Item{one, one}, true},
+	} {
+		var d Decoder
+		d.Reset(make([]byte, 4), c.items)
+		d.Uint32()
+		err := d.Done()
+		if !c.invalid {
+			if err != nil {
+				t.Errorf("%v: %v", c.items, err)
+			}
+			continue
+		}
+		want := Error{Offset: 4, Problem: "an item of 1 octets belongs to nothing", Misplaced: true}
+		if e := (*Error)(nil); !errors.As(err, &e) || *e != want {
+			t.Errorf("%v: %v, want %v", c.items, err, &want)
+		}
+	}
+}
+
+// TestCount checks that Count returns how many elements follow if they can be there, and 0 of more than that, or than are allowed (ONC-008).
+func TestCount(t *testing.T) {
+	for _, c := range []struct {
+		n           uint32
+		limit, size int
+		left        int
+		valid       bool
+	}{
+		{0, 0, 4, 0, true},
+		{0, 5, 4, 0, true},
+		{1, 1, 4, 4, true},
+		{3, 5, 4, 12, true},
+		{3, 5, 4, 16, true},
+		{5, 5, 0, 0, true},
+		{3, 5, 4, 8, false},
+		{1, 1, 4, 0, false},
+		{6, 5, 4, 40, false},
+		{6, 5, 0, 0, false},
+		{math.MaxUint32, math.MaxInt, math.MaxInt32, 40, false},
+	} {
+		var e Encoder
+		e.Uint32(c.n)
+		e.Fixed(make([]byte, c.left))
+		var d Decoder
+		d.Reset(e.Bytes(), nil)
+		want := 0
+		if c.valid {
+			want = int(c.n)
+		}
+		if n := d.Count(c.limit, c.size); n != want || (d.Err() == nil) != c.valid {
+			t.Errorf("%d elements of %d octets or more in %d, at most %d: %d, %v", c.n, c.size, c.left, c.limit, n, d.Err())
+		}
+	}
+}
+
 // TestDetach checks that values that are taken after Detach are no part of the message, and that items go to the memory that
 // was given for them, one after the other, and are invalid where they do not fit.
 func TestDetach(t *testing.T) {
@@ -290,25 +378,51 @@ func TestDetach(t *testing.T) {
 	if b := d.Bulk(10); string(b) != "abc" {
 		t.Errorf("%q", b)
 	}
+	// A place that the item fills, and an empty item after it.
+	d.Reset([]byte{0, 0, 0, 3, 'a', 'b', 'c', 0, 0, 0, 0, 0}, nil)
+	d.Detach(into[:3])
+	if b, none := d.Bulk(10), d.Bulk(10); string(b) != "abc" || &b[0] != &into[0] || len(none) != 0 || d.Done() != nil {
+		t.Errorf("%q, %q: %v", b, none, d.Err())
+	}
 }
 
 // TestTakenItems checks that Taken counts the items of Bulk that are not empty, and the inline bytes of those that came inline.
 func TestTakenItems(t *testing.T) {
-	var e Encoder
-	e.Bulk([]byte("abcde"))
-	e.Bulk(nil)
-	e.Opaque([]byte("abc"))
-	flat := AppendFlat(nil, e.Bytes(), e.Items())
-	for name, d := range map[string]*Decoder{"inline": {b: flat}, "copied": {b: flat, detached: true, into: make([]byte, 9)}, "by itself": {b: e.Bytes(), items: e.Items()}} {
-		d.Bulk(9)
-		d.Bulk(9)
-		d.Opaque(9)
-		inline := 8
-		if name == "by itself" {
-			inline = 0
+	for n := 1; n <= 5; n++ {
+		var e Encoder
+		e.Bulk(nil)
+		e.Opaque([]byte("abc"))
+		e.Bulk(make([]byte, n))
+		flat := AppendFlat(nil, e.Bytes(), e.Items())
+		for name, d := range map[string]*Decoder{
+			"inline":    {b: flat},
+			"detached":  {b: flat, detached: true},
+			"copied":    {b: flat, detached: true, into: make([]byte, 9)},
+			"by itself": {b: e.Bytes(), items: e.Items()},
+		} {
+			d.Bulk(9)
+			d.Opaque(9)
+			d.Bulk(9)
+			inline := Padded(n)
+			if name == "by itself" {
+				inline = 0
+			}
+			if items, got := d.Taken(); d.Done() != nil || items != 1 || got != inline {
+				t.Errorf("%d octets, %s: %d items of %d octets, %v", n, name, items, got, d.Err())
+			}
 		}
-		if items, n := d.Taken(); d.Done() != nil || items != 1 || n != inline {
-			t.Errorf("%s: %d items of %d octets, %v", name, items, n, d.Err())
+		// Of an item that is not there as a whole nothing was taken.
+		for name, d := range map[string]*Decoder{
+			"inline": {b: flat[:len(flat)-1]},
+			"copied": {b: flat[:len(flat)-1], detached: true, into: make([]byte, 9)},
+			"long":   {b: flat, detached: true, into: make([]byte, n-1)},
+		} {
+			d.Bulk(9)
+			d.Opaque(9)
+			d.Bulk(9)
+			if items, got := d.Taken(); d.Done() == nil || items != 1 || got != 0 {
+				t.Errorf("%d octets, %s, invalid: %d items of %d octets, %v", n, name, items, got, d.Err())
+			}
 		}
 	}
 }

@@ -45,6 +45,11 @@ func TestEncoderKeepsBulkByReference(t *testing.T) {
 	if len(items) != 1 || &items[0].Data[0] != &data[0] || items[0].At != 4 || len(e.Bytes()) != 8 {
 		t.Fatalf("inline bytes % x, items %v", e.Bytes(), items)
 	}
+	e.Bulk(nil)
+	e.Bulk([]byte{})
+	if len(e.Items()) != 1 {
+		t.Errorf("empty data is an item: %v", e.Items())
+	}
 	e.Reset(e.Bytes()[:0])
 	if items[0].Data != nil || e.Len() != 0 || len(e.Items()) != 0 {
 		t.Errorf("after Reset %d octets, items %v, was %v", e.Len(), e.Items(), items)

@@ -73,7 +73,7 @@ func TestBenchComparesBetweenProcesses(t *testing.T) {
 	for seconds := 0.2; ; seconds *= 4 {
 		var url string
 		server, url = startServer(t, "bench", "--once", "--serve", "udp:127.0.0.1")
-		code, out, stderr := runFor(t, t.Context(), strings.Fields(fmt.Sprintf("bench --seconds %g --compare tcp,raw --to %s", seconds, url))...)
+		code, out, stderr := runOnce(t.Context(), strings.Fields(fmt.Sprintf("bench --seconds %g --compare tcp,raw --to %s", seconds, url))...)
 		serverCode := server.code()
 		missing := slices.IndexFunc(lines, func(want string) bool { return !regexp.MustCompile(want).MatchString(out) })
 		if missing >= 0 && seconds < 10 {
@@ -169,10 +169,11 @@ func TestBenchLossOfLinks(t *testing.T) {
 		if got := run(mode+" --to "+url, "retransmits"); got["lost_frames"] != nil || got["loss_seed"] != nil {
 			t.Errorf("%s: %v", mode, got)
 		}
-		once, url := startServer(t, append(strings.Fields("bench --serve udp:127.0.0.1 --once --loss 20 --seed 1"), strings.Fields(mode)...)...)
-		runOK(t, "bench --seconds 0.1 --loss 20 --seed 2 "+mode+" --to "+url)
-		if code := once.code(); code != exitOK {
-			t.Errorf("%s: the server ended with %d: %s", mode, code, &once.err)
+		_, there, here := servesOnce(t, "bench --once --loss 20 --seed 1 "+mode+" --serve udp:127.0.0.1", func(url string) string {
+			return "bench --seconds 0.1 --loss 20 --seed 2 " + mode + " --to " + url
+		})
+		if there.code != exitOK || here.code != exitOK {
+			t.Errorf("%s: the server ended with %+v, the client with %+v", mode, there, here)
 		}
 		_, url = startServer(t, append(strings.Fields("bench --serve udp:127.0.0.1"), strings.Fields(mode)...)...)
 		if got := run("--loss 20 --seed 5 "+mode+" --to "+url, "lost_frames"); got["loss_percent"] != 20.0 || got["loss_seed"] != 5.0 {

@@ -82,16 +82,17 @@ func TestBenchIntervalsAreCutOff(t *testing.T) {
 func TestBenchReverse(t *testing.T) {
 	t.Parallel()
 	noGoroutineOfItsOwnLeft(t)
-	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
-	got := runJSON(t, "bench --json --reverse --warm-up 200ms --rate 400Mbit --seconds 1 --size 10000 --verify full --to "+url)
+	_, there, here := servesOnce(t, "bench --once --serve udp:127.0.0.1", func(url string) string {
+		return "bench --json --reverse --warm-up 200ms --rate 400Mbit --seconds 1 --size 10000 --verify full --to " + url
+	})
+	got := here.object(t)
 	if got["reverse"] != true || got["bidir"] != false || got["rate_bytes_per_s"] != 50e6 || got["warm_up_seconds"] != 0.2 ||
 		got["bytes"].(float64) < 10000 || got["back_mb_per_s"] != got["mb_per_s"] || got["p50_us"] != nil || got["mb_per_s"].(float64) > 60 {
 		t.Errorf("%v", got)
 	}
-	code, stderr := end()
 	wrote := regexp.MustCompile(`: 0 transactions of 10000 bytes, 0 MB/s; [1-9]\d* written back, [\d.]+ MB/s;`)
-	if code != exitOK || strings.Count(stderr, ": 0 transactions of 10000 bytes, 0 MB/s;") != 2 || !wrote.MatchString(stderr) {
-		t.Errorf("server: code %d, %s", code, stderr)
+	if there.code != exitOK || strings.Count(there.err, ": 0 transactions of 10000 bytes, 0 MB/s;") != 2 || !wrote.MatchString(there.err) {
+		t.Errorf("server: %+v", there)
 	}
 	if out := runOK(t, "bench --reverse --seconds 0.1"); !strings.Contains(out, "\ndirection    the server wrote\n") {
 		t.Error(out)
@@ -176,9 +177,9 @@ func TestBenchServerIsKilled(t *testing.T) {
 	for _, mode := range []string{"", "--reverse", "--link", "--link --stream"} {
 		t.Run("mode "+mode, func(t *testing.T) {
 			t.Parallel() // most of it is waiting for who is gone
-			serve := append(strings.Fields("bench --serve udp:127.0.0.1?giveup=700ms"), strings.Fields(strings.ReplaceAll(mode, "--reverse", ""))...)
+			serve := append(strings.Fields("bench --serve udp:127.0.0.1?giveup=3s"), strings.Fields(strings.ReplaceAll(mode, "--reverse", ""))...)
 			server, url := startServer(t, serve...)
-			client := asProcess(t, append(strings.Fields("bench --seconds 3600 -i 50ms --to "+url+"?giveup=700ms"), strings.Fields(mode)...)...).start()
+			client := asProcess(t, append(strings.Fields("bench --seconds 3600 -i 50ms --to "+url+"?giveup=3s"), strings.Fields(mode)...)...).start()
 			client.moves()
 			server.Process.Kill()
 			code, out, said := client.code(), client.out.String(), client.err.String()

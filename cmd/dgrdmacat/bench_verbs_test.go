@@ -192,15 +192,17 @@ func TestBenchOverTCPBetweenProcesses(t *testing.T) {
 // TestBenchOverTCPOnce: the server ends with its client.
 func TestBenchOverTCPOnce(t *testing.T) {
 	noGoroutineLeft(t)
-	url, end := serving(t, t.Context(), "bench --once --serve tcp:127.0.0.1:0 --memory 1M")
-	if got := runJSON(t, "bench --json --seconds 0.1 --size 4k --to "+url); got["op"] != "write" {
+	url, there, here := servesOnce(t, "bench --once --serve tcp:127.0.0.1:0 --memory 1M", func(url string) string {
+		return "bench --json --seconds 0.1 --size 4k --to " + url
+	})
+	if got := here.object(t); got["op"] != "write" {
 		t.Errorf("%v", got)
 	}
-	if code, stderr := end(); code != exitOK || !strings.HasPrefix(stderr, "serving on "+url+"\n") {
-		t.Errorf("server: code %d, %s", code, stderr)
+	if there.code != exitOK || !strings.HasPrefix(there.err, "serving on "+url+"\n") {
+		t.Errorf("server: %+v", there)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	url, end = serving(t, ctx, "bench --once --serve tcp")
+	url, end := serving(t, ctx, "bench --once --serve tcp")
 	if !strings.HasPrefix(url, "tcp:") || strings.Contains(url, "0.0.0.0") || strings.Contains(url, "[::]") {
 		t.Errorf("serves on %s", url)
 	}

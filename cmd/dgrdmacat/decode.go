@@ -31,10 +31,10 @@ and receives, until interrupted.
 
 A line reads: number of the record, seconds since the first packet, who to whom;
 endpoint ids, frame id, acknowledged ids (first+count); then for each message its
-transaction, its place in that, what it writes where, and the completion word. A hello
-tells the life of its sender, and the services that share its memory. What the
-capturing host joined into one packet is taken apart: 12.3 is the third datagram of
-record 12. Frames that are cut or malformed are shown, and say so.
+transaction, its place in that, what it writes where, and the completion word. The
+handshake of a session tells the epochs of both sides, and the services that share a
+memory. What the capturing host joined into one packet is taken apart: 12.3 is the third
+datagram of record 12. Frames that are cut or malformed are shown, and say so.
 
 Of a sealed frame a line has its counter, from 0, under which of the receiver's keys it is, and
 how long it is; what it carries nobody can read. Handshakes for keys have four steps, a question,
@@ -47,8 +47,8 @@ frame is taken, or, with --port PORT or udp:PORT, everything from and to these p
 iWARP: a line reads number of the record, or of the first and the last one with a part of the
 frame, seconds, who to whom, and what is sent: the request or reply of MPA that sets up a
 connection, or operation, place, length and CRC of a segment. Connections are those that begin
-with such a request, or that have a port of --port tcp:PORT; a bare number is of UDP, and does
-not limit them. A live capture takes TCP only if such a port is named. Where bytes are missing,
+with such a request, or that have a port of --port tcp:PORT, which by itself leaves DG/RDMA out;
+a bare number is of UDP, and does not limit iWARP. A live capture takes TCP only if such a port is named. Where bytes are missing,
 a line says so; the next frame is found by its CRC, and without CRC the direction is given up.
 
   dgrdmacat decode -i eth0 --port tcp:7471
@@ -56,13 +56,18 @@ a line says so; the next frame is found by its CRC, and without CRC the directio
 
 RPC-over-RDMA, as NFS uses it on iWARP: after the frame that ends a message a line has version, XID,
 program and procedure, credits, chunks, and of a Reply its status, which Call it answers, and
-what RDMA Writes and Reads moved for it. --op rpc shows these lines alone.
+what RDMA Writes and Reads moved for it. --op rpc shows these lines alone, and --xid those of
+some Calls. With -v and --json, a Call has its user and its arguments, and a Reply its results:
+names, handles, offsets, counts, verifiers, attributes; of NFS 3, MOUNT 3 and NFSACL. What came
+in chunks is with the Reply. -x adds the bytes of the Send, and of a whole Call or Reply that
+chunks moved; the file data that they moved are at the frames: -x --op write,read.
 
   dgrdmacat decode --op rpc trace.pcap
+  dgrdmacat decode -v --xid 0x614e9044 trace.pcap
 
 Filters take lists, as in --txn 17,18, and can be repeated; a frame must fit all
 filters that are given, and fits each by any of its values. --id, --txn and --range are of
-DG/RDMA, --op and --stag of iWARP: those of one do not go with those of the other.
+DG/RDMA, --op, --stag and --xid of iWARP: those of one do not go with those of the other.
 
 With -i any, the packets of all interfaces are taken, also of those that come later: once
 for each that they pass, with its name. The kernel drops what cannot be DG/RDMA, or does

@@ -44,7 +44,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.print, "print", false, "with -w, show frames as well")
 	fs.BoolVar(&o.force, "force", false, "with -w, overwrite the file")
 	fs.BoolVar(&o.fields, "v", false, "show every field, in several lines for each frame")
-	fs.BoolVar(&o.bytes, "x", false, "show every field and all data; also with --json")
+	fs.BoolVar(&o.bytes, "x", false, "show every field and all data, of a message of RPC-over-RDMA its Send; also with --json")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object for each frame")
 	fs.BoolVar(&o.absolute, "absolute", false, "print dates, in UTC")
 	fs.BoolVar(&o.stats, "stats", false, "print a summary to standard error at the end, as is always done with -i, and where nothing is shown")
@@ -56,11 +56,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 		f.IDs = append(f.IDs, frame.EndpointID(n))
 		return needBits(s, 16, err)
 	}))
-	fs.Func("addr", "only frames from or to these `addresses`: IP, IP:PORT, [IPv6]:PORT or MAC", eachOf(func(s string) error {
-		e, err := capture.ParseEnd(s)
-		f.Ends = append(f.Ends, e)
-		return err
-	}))
+	registerAddr(fs, &f.Ends)
 	fs.Func("txn", "only frames with messages of these `transactions`", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 0, 32)
 		f.Txns = append(f.Txns, uint32(n))
@@ -84,6 +80,20 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 		n, err := strconv.ParseUint(s, 0, 32)
 		f.STags = append(f.STags, uint32(n))
 		return needBits(s, 32, err)
+	}))
+	fs.Func("xid", "only messages of RPC-over-RDMA with these `XIDs`, as lines show them, 0x614e9044, or decimal", eachOf(func(s string) error {
+		n, err := strconv.ParseUint(s, 0, 32)
+		f.XIDs = append(f.XIDs, uint32(n))
+		return needBits(s, 32, err)
+	}))
+}
+
+// registerAddr has --addr choose by either end.
+func registerAddr(fs *flag.FlagSet, ends *[]capture.End) {
+	fs.Func("addr", "only frames from or to these `addresses`: IP, IP:PORT, [IPv6]:PORT or MAC", eachOf(func(s string) error {
+		e, err := capture.ParseEnd(s)
+		*ends = append(*ends, e)
+		return err
 	}))
 }
 
@@ -131,7 +141,7 @@ type captureOptions struct {
 }
 
 func (o *captureOptions) register(fs *flag.FlagSet) {
-	fs.Func("port", "`ports` of DG/RDMA over UDP, PORT or udp:PORT, which do not limit iWARP; without them, what looks like a frame is taken. tcp:PORT is one of iWARP; without it, files are searched for connections that begin with its set-up", eachOf(func(s string) error {
+	fs.Func("port", "`ports` of DG/RDMA over UDP, PORT or udp:PORT, which do not limit iWARP; without them, what looks like a frame is taken. tcp:PORT is one of iWARP, and where only such are named, DG/RDMA is left out; without it, files are searched for connections that begin with its set-up", eachOf(func(s string) error {
 		protocol, number, named := strings.Cut(s, ":")
 		if !named {
 			protocol, number = "udp", s
@@ -159,7 +169,15 @@ func (o *captureOptions) register(fs *flag.FlagSet) {
 	})
 }
 
+// narrow leaves DG/RDMA out where only ports of iWARP are named.
+func (o *captureOptions) narrow() {
+	o.frames.None = len(o.iwarp.Ports) > 0 && len(o.frames.Ports) == 0 && o.frames.EtherType == 0
+}
+
 func (o *decodeOptions) check(files []string) error {
+	if !o.filter.OfDGRDMA() {
+		o.narrow()
+	}
 	switch {
 	case o.iface == "" && len(files) == 0:
 		return badUsage("decode what? Name files, - for standard input, or an interface with -i")
@@ -174,7 +192,7 @@ func (o *decodeOptions) check(files []string) error {
 	case o.filter.OfDGRDMA() && o.filter.OfIWARP():
 		return badUsage("%s is of DG/RDMA and %s of iWARP: nothing is of both; give filters of one of them", o.ofDGRDMA(), o.ofIWARP())
 	case o.iface != "" && o.filter.OfIWARP() && len(o.iwarp.Ports) == 0:
-		return badUsage("--op and --stag are of iWARP, of which only ports that are named are captured: add --port tcp:PORT")
+		return badUsage("--op, --stag and --xid are of iWARP, of which only ports that are named are captured: add --port tcp:PORT")
 	case o.write == "" && (o.print || o.force):
 		return badUsage("--print and --force need -w FILE")
 	case o.write == "-" && o.print:
@@ -198,10 +216,13 @@ func (o *decodeOptions) ofDGRDMA() string {
 
 // ofIWARP names one of the filters that only frames of iWARP fit, if any is given.
 func (o *decodeOptions) ofIWARP() string {
-	if len(o.filter.Operations) > 0 {
+	switch {
+	case len(o.filter.Operations) > 0:
 		return "--op"
+	case len(o.filter.STags) > 0:
+		return "--stag"
 	}
-	return "--stag"
+	return "--xid"
 }
 
 // explain says why nothing is shown where the filters are of one protocol, and all frames of the other, where no frame was at the ports that

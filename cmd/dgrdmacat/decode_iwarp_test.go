@@ -49,6 +49,8 @@ func TestDecodeIWARP(t *testing.T) {
 		{"--op terminate --stag 2758689280 " + bounds, terminate, ""}, // as --json has it
 		{"--op read " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--txn 1 " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n--txn is of DG/RDMA, and all frames are of iWARP\n"},
+		{"--port tcp:9 " + captures + "udp-single.pcap", "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\nnone at the ports named by --port: tcp:9\n"},
+		{"--port tcp:9 " + captures + "ether-multi.pcap", "", "5 records, 5 of them skipped (5 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\nnone at the ports named by --port: tcp:9\n"},
 		{"--op send " + captures + "udp-single.pcap", "", "2 records, 0 of them skipped; 2 frames, 0 shown, 0 malformed, 0 cut\n--op is of iWARP, and all frames are of DG/RDMA\n"},
 	} {
 		code, stdout, stderr := runDecode(t, nil, strings.Fields(c.args)...)
@@ -258,7 +260,7 @@ func TestDecodeRPCLive(t *testing.T) {
 		name := fmt.Sprintf("RPC-over-RDMA %d ", version)
 		eventually(t, "the Reply is shown", func() bool {
 			out := p.out.String()
-			return strings.Contains(out, name+"Call XID ") && strings.Contains(out, name+"Reply XID ") && strings.Contains(out, " program 536870913 version 7 procedure 0, MSG, ") && strings.Contains(out, ": success")
+			return strings.Contains(out, name+"Call XID ") && strings.Contains(out, name+"Reply XID ") && strings.Contains(out, " program 0x20000001 version 7 procedure 0, MSG, ") && strings.Contains(out, ": success")
 		})
 		client.Close()
 		server.Close()

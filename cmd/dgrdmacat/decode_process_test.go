@@ -212,21 +212,21 @@ func exchange(t *testing.T, pair netns.Pair, local, peer string, senders []dgrdm
 	}
 }
 
-// checkLive asks of what was shown that the introduction is there, that acknowledgements
-// are stamped, and that lines are whole.
+// checkLive asks of what was shown that the handshake is there, that acknowledgements
+// name their session, and that lines are whole.
 func checkLive(t *testing.T, shown string) {
 	t.Helper()
 	kinds := map[string]int{}
 	for o := range framesLive(t, shown) {
 		kinds[o.Kind]++
-		if o.Kind == "ack" && (o.Stamp == nil || o.Stamp.Life == 0) {
-			t.Errorf("no stamp: %+v", o)
+		if o.Kind == "ack" && (o.Session == nil || o.Session.Tag == 0) {
+			t.Errorf("no session: %+v", o)
 		}
 		if at, err := time.Parse(time.RFC3339Nano, o.Time); err != nil || time.Since(at) > time.Hour {
 			t.Errorf("time %s, %v", o.Time, err)
 		}
 	}
-	if kinds["hello"] < 3 || kinds["ack"] == 0 || !strings.HasSuffix(shown, "\n") {
+	if kinds["hello"] == 0 || kinds["welcome"] == 0 || kinds["confirm"] == 0 || kinds["ack"] == 0 || !strings.HasSuffix(shown, "\n") {
 		t.Errorf("%v, and at the end %q", kinds, shown[max(0, len(shown)-100):])
 	}
 }
@@ -235,7 +235,7 @@ func checkLive(t *testing.T, shown string) {
 type frameLive struct {
 	Kind, Time string
 	Src        int
-	Stamp      *struct{ Life uint32 }
+	Session    *struct{ Tag uint32 }
 	Messages   []struct{ Txn, Index, Length uint32 }
 }
 

@@ -25,7 +25,8 @@ var demoCommand = command{
 	name: "demo", summary: "move data between two endpoints in this process, and verify it",
 	about: `Two endpoints in this process move data by one-sided writes, over UDP on the
 loopback interface. The receiver's memory is compared with what was sent. With
---lossy they do it over a simulated network that loses, duplicates and reorders.`,
+--lossy they do it over a simulated network that loses, duplicates and reorders. What
+takes longer than 5 s says every 5 s how far it is, on standard error.`,
 	flags: func(fs *flag.FlagSet) action {
 		size := &sizeFlag{value: 64 * demoBlock}
 		fs.Var(size, "size", "`bytes` to move, such as 64M: whole MiB, 1M to 1G")
@@ -132,7 +133,7 @@ func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutN
 
 	m := newMeter(int64(len(data)))
 	start := time.Now()
-	stop := m.show(std.err)
+	stop := m.tell(std.err)
 	err := postAll(ctx, d.conn, data, &m.moved)
 	elapsed := time.Since(start)
 	stop()

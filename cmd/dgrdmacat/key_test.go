@@ -134,15 +134,13 @@ func TestKeyFileByAddress(t *testing.T) {
 		{"bench --once --serve", "bench --seconds 0.05 --size 4096 --to"},
 		{"bench --link --once --serve", "bench --link --seconds 0.05 --size 4096 --to"},
 	} {
-		at, end := serving(t, t.Context(), x.there+" udp:127.0.0.1"+key)
-		args := strings.Fields(x.here)
-		if code, _, stderr := runFor(t, t.Context(), append(args, strings.Fields(addressOf(t, at)+key)...)...); code != exitOK {
-			t.Errorf("%s: %d, %s", x.here, code, stderr)
+		_, there, here := servesOnce(t, x.there+" udp:127.0.0.1"+key, func(url string) string { return x.here + " " + addressOf(t, url) + key })
+		if here.code != exitOK {
+			t.Errorf("%s: %+v", x.here, here)
 			continue
 		}
-		code, stderr := end()
-		if code != exitOK || strings.Contains(stderr, "any peer") && !strings.Contains(stderr, "any peer that shares a key with it may ") {
-			t.Errorf("%s: %d, %s", x.there, code, stderr)
+		if there.code != exitOK || strings.Contains(there.err, "any peer") && !strings.Contains(there.err, "any peer that shares a key with it may ") {
+			t.Errorf("%s: %+v", x.there, there)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	l := &listener{listenOptions: o, std: std, targets: t, back: back, stdout: make(chan struct{}, 1), log: newPeerLog(std.err),
 		places: senderPlaces{most: most, taken: make(map[*stream.Stream]*place)}}
 	defer l.log.close()
-	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Vet: l.agree, Refused: l.sentAway}); err != nil {
+	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Filter: l.agree, Refused: l.sentAway}); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "listening on %s\n%s", h.URL(), reach(h.Endpoint()))

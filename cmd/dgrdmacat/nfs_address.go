@@ -38,8 +38,11 @@ func hostInAddress(host string) string {
 
 // parseRPC reads the address of a server. Its error is a reason only.
 func parseRPC(s string) (a rpcAddress, err error) {
-	transport, rest, _ := strings.Cut(s, ":")
-	if !slices.Contains(rpcTransports, transport) {
+	transport, rest, found := strings.Cut(s, ":")
+	switch known := slices.Contains(rpcTransports, transport); {
+	case !known && found && transport != "":
+		return a, fmt.Errorf("%q is no transport of ONC RPC here", transport)
+	case !known:
 		return a, errors.New("an address begins with its transport")
 	}
 	a.transport, a.host = transport, rest
@@ -71,6 +74,8 @@ type nfsAddress struct {
 	rpcAddress
 	path  string // clean; "" if it was not given
 	slash bool   // it ended with a slash, so that a directory is meant
+	// contents says that it ended with "/.": what is in the directory is meant.
+	contents bool
 }
 
 const needNFS = "need rdma:HOST/PATH or tcp:HOST/PATH, as in rdma:10.0.0.2/export/file; a port follows HOST, as in rdma:10.0.0.2:20049/export"
@@ -91,6 +96,8 @@ func parseNFS(s string) (a nfsAddress, err error) {
 	transport, host, _ := strings.Cut(server, ":")
 	known := slices.Contains(rpcTransports, transport)
 	switch {
+	case s == "":
+		return a, badUsage("the address is empty (unset variable?): %s", needNFS)
 	case known && host == "" && strings.HasPrefix(rest, "//"), transport == "nfs" && host == "":
 		return a, badUsage("%s: there is no // in an address: %s", s, needNFS)
 	case !known && rest != "" && transport != "" && host == "": // as mount has it
@@ -103,7 +110,8 @@ func parseNFS(s string) (a nfsAddress, err error) {
 		return a, badUsage("%s: %w: %s", s, err, needNFS)
 	}
 	if rest != "" {
-		a.path, a.slash = path.Clean(rest), strings.HasSuffix(rest, "/")
+		a.contents = strings.HasSuffix(rest, "/.")
+		a.path, a.slash = path.Clean(rest), a.contents || strings.HasSuffix(rest, "/")
 	}
 	return a, nil
 }

@@ -98,8 +98,8 @@ func (s *nfsServer) done(d *nfs3.Served) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := fmt.Fprintf(s.std.out, "%s %v over %s%s: %s%s: %s, %v\n", time.Now().Format("15:04:05.000000"), d.Call.RemoteAddr(), d.Call.Transport(),
-		userOf(d), procedureName(d.Call), what, came, d.Took.Round(time.Microsecond)); err != nil {
+	if _, err := fmt.Fprintf(s.std.out, "%s %v over %s, XID %#x%s: %s%s: %s, %v\n", time.Now().Format("15:04:05.000000"), d.Call.RemoteAddr(), d.Call.Transport(),
+		d.Call.XID, userOf(d), procedureName(d.Call), what, came, d.Took.Round(time.Microsecond)); err != nil {
 		s.stop(untold{err})
 	}
 }

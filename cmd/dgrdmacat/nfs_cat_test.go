@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 )
 
 // TestNFSCat checks that files are printed one after the other, through links, and what is said of what is no file.
 func TestNFSCat(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), nil)
+	r := serveNFS(t, localfs.NewMemory(nil), nil)
 	big := string(random(1, 10<<20+77))
 	r.must(r.WriteFile("big", []byte(big), 0o600))
 	r.must(r.WriteFile("empty", nil, 0o600))

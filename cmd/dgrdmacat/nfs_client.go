@@ -19,6 +19,8 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/rpc/portmap"
+	"github.com/dgrdma/dgrdma/rpcrdma"
+	"github.com/dgrdma/dgrdma/xdr"
 )
 
 // nfsWait is for how long a server may not answer. Arbitrary: long for a server that is started again, short for a person.
@@ -27,30 +29,34 @@ const nfsWait = 10 * time.Second
 // nfsAbout is what help says of addresses.
 const nfsAbout = `An address is rdma:HOST/PATH or tcp:HOST/PATH, where PATH begins with that of an export. The
 port is 20049 for rdma and 2049 for tcp, unless HOST is followed by another one, as in
-rdma:10.0.0.2:2050/export. Where the server says nothing of its exports at that port,
-HOST's port mapper is asked for MOUNT, as with Linux's server.
+rdma:10.0.0.2:2050/export and rdma:[fd00::2]:2050/export. Where the server says nothing of
+its exports at that port, HOST's port mapper is asked for MOUNT, as with Linux's server.
 
 Calls are those of the user who runs the command. As root they come over TCP from a port
 below 1024, which Linux's server asks for unless its export has the option insecure.`
 
 // nfsFlags are what commands that read and write files of a server have in common.
-type nfsFlags struct{ wait time.Duration }
+type nfsFlags struct {
+	wait time.Duration
+	over versionFlag
+}
 
 func (f *nfsFlags) register(fs *flag.FlagSet) {
 	fs.DurationVar(&f.wait, "wait", nfsWait, "for how long the server may not answer, from 1s to 1h; until then a lost connection is made again")
+	f.over.register(fs)
 }
 
 func (f *nfsFlags) check() error {
 	if f.wait < time.Second || f.wait > time.Hour {
 		return badUsage("--wait %v: need 1s to 1h", f.wait)
 	}
-	return nil
+	return f.over.check()
 }
 
 // options are those of connections that may be lost for --wait.
 func (f *nfsFlags) options() *rpc.ClientOptions {
 	// The time limit of a silent connection is met up to half of it late.
-	return &rpc.ClientOptions{Timeout: f.wait * 2 / 3, GiveUp: f.wait, Resend: true, ReservedPort: true}
+	return &rpc.ClientOptions{Timeout: f.wait * 2 / 3, GiveUp: f.wait, Resend: true, ReservedPort: true, Versions: f.over.versions()}
 }
 
 // nfsServerAt is a connection to a server of NFS, and another one to its MOUNT if that is elsewhere.
@@ -66,6 +72,9 @@ type nfsServerAt struct {
 
 // dialNFS connects to a server, and asks what it exports.
 func (f *nfsFlags) dialNFS(ctx context.Context, at nfsAddress) (*nfsServerAt, error) {
+	if err := f.over.of(at.rpcAddress); err != nil {
+		return nil, err
+	}
 	s := &nfsServerAt{at: at, wait: f.wait}
 	soon, stop := context.WithTimeout(ctx, f.wait)
 	defer stop()
@@ -250,18 +259,52 @@ func (s *nfsServerAt) explain(ctx context.Context, what string, err error) error
 		return context.Cause(ctx)
 	case errors.As(err, new(*tcpError)):
 		return err
+	case wrongReply(err) != "":
+		return says("%s", wrongReply(err))
+	case (errors.Is(err, rpc.ErrNoReply) || unanswered(err)) && (errors.Is(err, rpcrdma.ErrProtocol) || dropped(s.nfs) > 0):
+		return says("the server has not answered for %v (--wait), but messages came that cannot be read, or are to no call", s.wait)
 	case unreachedRPC(err, s.wait, s.at.rpcAddress, "a server of NFS") != "":
 		return says("%s", unreachedRPC(err, s.wait, s.at.rpcAddress, "a server of NFS"))
 	case errors.As(err, &status) && (status == nfs3.ErrPerm || status == nfs3.ErrAcces):
 		return says("%s", s.permission(status))
 	case errors.As(err, &status) && status == nfs3.ErrStale:
 		return says("the server does not know it any more: it was removed, or the server was started again")
+	case errors.As(err, &status) && errors.As(err, &local) && (local.Op == "link" || local.Op == "rename"):
+		return says("%v", local.Err) // which names the procedure: no user has asked for that
 	case errors.As(err, &status):
 		return says("%v", status)
 	case errors.As(err, &local):
 		return says("%v", local.Err)
 	}
 	return says("%v", err)
+}
+
+// dropped returns how many messages of a server were of no use.
+func dropped(c *rpc.Client) uint64 {
+	if c == nil {
+		return 0
+	}
+	n := c.Stats()
+	return n.Unmatched + n.Malformed
+}
+
+// wrongReply says what is wrong with what a server has replied, in words for a person who has no options of Go, or "" if that is not what an error says.
+func wrongReply(err error) string {
+	var refused *rpcrdma.PeerError
+	var of *rpc.CallError
+	if !errors.As(err, &of) {
+		return ""
+	}
+	call := of.Name()
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Sprintf("the server refused %s (%s)", call, refused.Report.Code.Name(refused.Version))
+	case errors.Is(err, rpc.ErrTooLong):
+		return fmt.Sprintf("the server's reply to %s is longer than it may be", call)
+	case errors.Is(err, rpcrdma.ErrReply), errors.Is(err, rpc.ErrReply), errors.Is(err, xdr.ErrInvalid):
+		return fmt.Sprintf("the server's reply to %s is wrong: %v", call, of.Err)
+	}
+	return ""
 }
 
 // unreachedRPC says why a server does not answer, and what a user may do, or "" if it is not that what an error says.
@@ -273,7 +316,7 @@ func unreachedRPC(err error, wait time.Duration, at rpcAddress, server string) s
 	elsewhere := func(speaks, transport string) string {
 		other := at
 		other.transport = transport
-		return fmt.Sprintf("the server accepts TCP, but does not speak %s there: is that its port for %s, as in %v?", speaks, strings.ToUpper(transport), other)
+		return fmt.Sprintf("the server accepts TCP, but does not speak %s there: is that its port for %s, as in %v, or that of another program?", speaks, strings.ToUpper(transport), other)
 	}
 	switch {
 	case errors.As(err, &unknown) && unknown.IsNotFound:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/rpc/portmap"
 	"github.com/dgrdma/dgrdma/xdr"
@@ -30,7 +31,7 @@ func TestNFSPortMapper(t *testing.T) {
 	const host = "127.0.77.1" // of the machine itself, with ports that no other program has
 	var known portmap.Mappings
 	mapper := portMapper(t, host, func() portmap.Mappings { return known })
-	files := nfs3.NewMemory(nil)
+	files := localfs.NewMemory(nil)
 	volume, err := nfs3.NewVolume(t.Context(), files, nil)
 	if err == nil {
 		err = volume.WriteFile("file", []byte("hello\n"), 0o644)
@@ -104,7 +105,7 @@ func TestNFSServerGone(t *testing.T) {
 // --wait.
 func TestWrongPort(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), nil)
+	r := serveNFS(t, localfs.NewMemory(nil), nil)
 	answers := func(with string) string {
 		return strings.TrimPrefix(stranger(t, func(nc net.Conn) {
 			nc.Read(make([]byte, 4))
@@ -116,9 +117,9 @@ func TestWrongPort(t *testing.T) {
 	const http = "HTTP/1.1 400 Bad Request\r\n\r\n"
 	for transport, ports := range map[string][]string{"rdma": {atTCP, answers(""), answers(http)}, "tcp": {atRDMA, answers(""), answers(http)}} {
 		for _, port := range ports {
-			says := "rdma:" + port + ": the server accepts TCP, but does not speak RDMA (iWARP) there: is that its port for TCP, as in tcp:" + port + "?\n"
+			says := "rdma:" + port + ": the server accepts TCP, but does not speak RDMA (iWARP) there: is that its port for TCP, as in tcp:" + port + ", or that of another program?\n"
 			if transport == "tcp" {
-				says = "tcp:" + port + ": the server accepts TCP, but does not speak ONC RPC there: is that its port for RDMA, as in rdma:" + port + "?\n"
+				says = "tcp:" + port + ": the server accepts TCP, but does not speak ONC RPC there: is that its port for RDMA, as in rdma:" + port + ", or that of another program?\n"
 			}
 			began := time.Now()
 			r.wants(t, []string{"nfs", "ls", "--wait", "1h", transport + ":" + port + "/export"}, exitError, "", "dgrdmacat nfs ls: "+says)

@@ -7,8 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/rpc"
 )
 
 // nfsAtOnce is how many files of a directory are copied at once, each by up to eight calls. Arbitrary: enough to hide round trips.
@@ -40,6 +46,14 @@ type nfsCopied struct {
 	Error   string  `json:"error,omitempty"`
 }
 
+// rate is how fast it was: of many small files, how many a second.
+func (r *nfsCopied) rate() string {
+	if r.Files > 1 && r.MBPerS < 1 && r.Seconds > 0 {
+		return threeDigits(float64(r.Files)/r.Seconds) + " files/s"
+	}
+	return threeDigits(r.MBPerS) + " MB/s"
+}
+
 // nfsCopy copies files to or from a server.
 type nfsCopy struct {
 	*nfsCopyFlags
@@ -52,9 +66,10 @@ type nfsCopy struct {
 	places chan struct{}
 	mu     sync.Mutex
 	files  int64
-	err    error
-	left   []string // of the goroutine that walks
+	err    error // that ended the copy of a directory
 
+	omitted  []error // why files of it are not copied: the first ones
+	more     int     // further such files
 	leavings []error // names that stay at the server
 }
 
@@ -83,7 +98,7 @@ func (o *nfsCopyFlags) run(ctx context.Context, std *stdio, at nfsAddress, file 
 	case err != nil:
 		return err
 	}
-	_, err = fmt.Fprintf(std.err, "copied %s, %s in %.2f s, %s MB/s\n", count(r.Files, "file"), count(r.Bytes, "byte"), r.Seconds, threeDigits(r.MBPerS))
+	_, err = fmt.Fprintf(std.err, "copied %s, %s in %.2f s, %s\n", count(r.Files, "file"), count(r.Bytes, "byte"), r.Seconds, r.rate())
 	return err
 }
 
@@ -105,33 +120,45 @@ func (c *nfsCopy) copied(err error) error {
 	return err
 }
 
-// many copies the files of a directory: walk calls c.begin for each. It returns the first error.
+// many copies the files of a directory: walk calls c.begin for each. Its error names what is not copied.
 func (c *nfsCopy) many(walk func() error) error {
 	stop := c.meter.show(c.std.err)
 	defer stop()
 	c.failed(walk())
 	c.all.Wait()
-	if n := len(c.left); c.err == nil && n > 0 {
-		more := ""
-		if n > 1 {
-			more = fmt.Sprintf(" (and %d more such)", n-1)
-		}
-		c.err = fmt.Errorf("%s is neither a file nor a directory nor a symbolic link, and so not copied%s", c.left[0], more)
+	all := c.omitted
+	if c.more > 0 {
+		all = append(all, fmt.Errorf("%s not copied either", count(c.more, "more file")))
 	}
-	return c.err
+	return errors.Join(append(all, c.err)...)
 }
 
-// failed notes the first error, and returns it.
+// failed notes why something is not copied. It returns the error that ends the copy of the rest as well, if there was one.
 func (c *nfsCopy) failed(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil {
+	switch {
+	case err == nil || c.err != nil:
+	case c.ctx.Err() != nil || concernsAll(err):
 		c.err = err
+	case len(c.omitted) < mostListed:
+		c.omitted = append(c.omitted, err)
+	default:
+		c.more++
 	}
 	return c.err
 }
 
-// begin copies a file as soon as there is a place for it. It returns the error of those before.
+// concernsAll reports whether other files would fail for the same reason: there is no space, or the server does not answer.
+func concernsAll(err error) bool {
+	var status nfs3.Status
+	if errors.As(err, &status) {
+		return slices.Contains([]nfs3.Status{nfs3.ErrNoSpc, nfs3.ErrDQuot, nfs3.ErrROFS, nfs3.ErrStale}, status)
+	}
+	return errors.As(err, new(*rpc.CallError)) || slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// begin copies a file as soon as there is a place for it. It returns the error that ended the copy before.
 func (c *nfsCopy) begin(do func() error) error {
 	c.places <- struct{}{}
 	err := c.failed(nil)
@@ -146,8 +173,26 @@ func (c *nfsCopy) begin(do func() error) error {
 	return nil
 }
 
-// leftOut notes what is neither file nor directory nor link: it is not copied, which is a failure at the end.
-func (c *nfsCopy) leftOut(name string) { c.left = append(c.left, name) }
+// notCopied is the error of what is neither file nor directory nor link.
+func notCopied(name string) error {
+	return fmt.Errorf("%s is neither a file nor a directory nor a symbolic link, and so not copied", name)
+}
+
+// into finds where the copy of a directory goes: a name that is there would be another one when the command is run again. from is what is
+// copied, to where, and in the name in it; slash says that to ends with one, and there that it is a directory already.
+func into(from, to, in string, contents, slash, there bool) (inside bool, err error) {
+	switch {
+	case contents:
+		return false, nil
+	case slash && !there:
+		return false, fmt.Errorf("%s is no directory that is there: leave out the / at its end, and the copy has that name", to)
+	case slash:
+		return true, nil
+	case !there || path.Base(to) == in:
+		return false, nil
+	}
+	return false, fmt.Errorf("%s is there already: %[1]s/ copies to %[1]s/%s, and %s/. copies what is in %[3]s to %[1]s", to, in, from)
+}
 
 // passing passes on what is written, counts it, and knows whether that failed: else an error is the server's.
 type passing struct {

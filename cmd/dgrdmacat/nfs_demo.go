@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -105,7 +106,7 @@ func (d *nfsDemonstration) serve() (stop func(), err error) {
 		}
 		return nil
 	}})
-	nfs3.NewServer(nfs3.NewMemory(nil), &nfs3.ServerOptions{Export: "/demo"}).Register(s)
+	nfs3.NewServer(localfs.NewMemory(nil), &nfs3.ServerOptions{Export: "/demo"}).Register(s)
 	ended := make(chan error, 1)
 	go func() { ended <- s.ServeRDMA(l) }()
 	return func() {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/dgrdma/dgrdma/link/stream"
 	"github.com/dgrdma/dgrdma/nfs3"
@@ -18,11 +19,16 @@ var nfsGetCommand = command{
 	name: "nfs get", summary: "copy a file of a server of NFS to this machine", args: "ADDRESS [FILE]",
 	about: `Copies a file of a server of NFS version 3 to FILE, or under its own name into the directory
 FILE, without one into the current one. The file gets its name when all of it is on disk: until
-then, and after a failure, there is nothing. With -r it copies a directory; each file of it is
-whole, and after a failure some are missing.
+then, and after a failure, there is nothing.
 
   dgrdmacat nfs get rdma:10.0.0.2/export/file
-  dgrdmacat nfs get -r tcp:10.0.0.2/export/dir /tmp
+  dgrdmacat nfs get -r tcp:[fd00::2]/export/dir /tmp/
+
+With -r it copies a directory: to FILE, or under its own name into FILE if that ends with / or is
+the current directory. A FILE that is there already has to have the name of the directory; an
+ADDRESS that ends with /. is what is in it, and goes to any. Each file is whole. What cannot be
+copied is named, the rest is copied, and the command fails: run it again, with --force, which
+replaces files that are there.
 
 Up to eight parts of 1 MiB are read at once. A new file has the permissions of the one that
 is copied, less those that the umask takes away.
@@ -68,7 +74,16 @@ func (c *nfsCopy) get(file string) error {
 	if err := c.readable(info); err != nil {
 		return err
 	}
-	if there, err := os.Stat(file); err == nil && there.IsDir() {
+	there, err := os.Stat(file)
+	inside := err == nil && there.IsDir()
+	if info.IsDir() {
+		isHere := filepath.Clean(file) == "." || filepath.Base(file) == ".."
+		inside, err = into(c.at.String(), strings.TrimRight(file, "/"), path.Base(c.at.path), c.at.contents, isHere || strings.HasSuffix(file, "/"), inside)
+		if err != nil {
+			return err
+		}
+	}
+	if inside {
 		if file = filepath.Join(file, path.Base(c.at.path)); path.Base(c.at.path) == "/" {
 			return fmt.Errorf("%v has no name: give that of a new directory", c.at)
 		}
@@ -157,13 +172,14 @@ func (c *nfsCopy) getDir(name, dir string, mode fs.FileMode) error {
 			err = c.getLink(below, at)
 		case 0:
 			if there, missing := os.Lstat(at); missing == nil && there.Mode().Type() != 0 {
-				return fmt.Errorf("%s is there, and is no file", at)
+				err = fmt.Errorf("%s is there, and is no file", at)
+				break
 			}
 			err = c.begin(func() error { return c.getFile(below, at, info) })
 		default:
-			c.leftOut(c.remote(below))
+			err = notCopied(c.remote(below))
 		}
-		if err != nil {
+		if err := c.failed(err); err != nil {
 			return err
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 )
 
 // TestNFSGet checks where a file is copied to, its mode, and that a file that is there is replaced with --force only, over both transports.
 func TestNFSGet(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), nil)
+	r := serveNFS(t, localfs.NewMemory(nil), nil)
 	big := random(3, 9<<20+5)
 	r.must(r.WriteFile("big", big, 0o751))
 	r.must(r.Mkdir("dir", 0o755))
@@ -68,7 +69,7 @@ func TestNFSGet(t *testing.T) {
 // TestNFSGetTree checks a directory that is copied with all that is in it, also over itself; and what is said of a FIFO in it.
 func TestNFSGetTree(t *testing.T) {
 	t.Parallel()
-	files := nfs3.NewMemory(nil)
+	files := localfs.NewMemory(nil)
 	r := serveNFS(t, files, nil)
 	want := make(map[string]string)
 	for _, dir := range []string{"tree", "tree/a", "tree/a/b", "tree/empty"} {
@@ -86,9 +87,9 @@ func TestNFSGetTree(t *testing.T) {
 	r.overBoth(func(t *testing.T, at string) {
 		dir := t.TempDir()
 		to := filepath.Join(dir, "tree")
-		for _, args := range []string{to, dir, dir} { // a new directory, and into one that is there
+		for _, args := range []string{to, to, dir + "/"} { // a new directory, the same again, and into one that is there
 			code, out, stderr := runFor(t, patient(t), "nfs", "get", "-r", "--force", at+"/tree", args)
-			if code != exitOK || out != "" || args == to && !strings.HasPrefix(stderr, "copied 62 files, ") {
+			if code != exitOK || out != "" || !strings.HasPrefix(stderr, "copied 6") {
 				t.Fatalf("code %d, %s%s", code, out, stderr)
 			}
 			for name, data := range want {
@@ -105,7 +106,17 @@ func TestNFSGetTree(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(to, "empty")); err != nil || !info.IsDir() {
 			t.Error(info, err)
 		}
-		r.wants(t, []string{"nfs", "get", "-r", at + "/tree", dir}, exitError, "", "exists already; --force replaces it")
+		code, _, stderr := runFor(t, patient(t), "nfs", "get", "-r", at+"/tree", to)
+		if code != exitError || strings.Count(stderr, "exists already; --force replaces it\n") != mostListed || !strings.HasSuffix(stderr, "52 more files not copied either\n") {
+			t.Errorf("code %d, %s", code, stderr)
+		}
+		r.wants(t, []string{"nfs", "get", "-r", at + "/tree", dir}, exitError, "", dir+" is there already: "+dir+"/ copies to "+dir+"/tree, and "+at+"/tree/. copies what is in "+at+"/tree to "+dir+"\n")
+		if code, _, stderr := runFor(t, patient(t), "nfs", "get", "-r", at+"/tree/.", t.TempDir()); code != exitOK {
+			t.Error(stderr)
+		}
+		if _, err := os.Stat(filepath.Join(to, "tree")); err == nil {
+			t.Error("a copy in the copy")
+		}
 	})
 	root, err := files.Root(t.Context())
 	r.must(err)
@@ -122,7 +133,10 @@ func TestNFSGetTree(t *testing.T) {
 		_, _, err = files.Mknod(t.Context(), nil, root.Handle, name, &nfs3.NodeSpec{Type: nfs3.TypeFIFO})
 		r.must(err)
 	}
-	r.wants(t, []string{"nfs", "get", "-r", "--force", r.tcp, to}, exitError, "", ", and so not copied (and 2 more such)\n")
+	code, _, stderr := runFor(t, patient(t), "nfs", "get", "-r", "--force", r.tcp+"/.", to)
+	if n := strings.Count(stderr, ", and so not copied\n"); code != exitError || n != 3 {
+		t.Errorf("code %d, %s", code, stderr)
+	}
 	if _, err := os.Stat(filepath.Join(to, "tree/one")); err != nil {
 		t.Errorf("the rest is not copied: %v", err)
 	}
@@ -159,7 +173,7 @@ func (e *evil) Read(ctx context.Context, c *nfs3.Cred, h nfs3.Handle, dst []byte
 // it lists, and that a name that it lists twice is refused.
 func TestNFSGetEvil(t *testing.T) {
 	t.Parallel()
-	files := nfs3.NewMemory(nil)
+	files := localfs.NewMemory(nil)
 	e := &evil{FS: files}
 	r := serveNFS(t, e, nil)
 	r.must(r.WriteFile("file", []byte("evil"), 0o644))
@@ -178,7 +192,7 @@ func TestNFSGetEvil(t *testing.T) {
 	} {
 		e.entries = entries
 		code, out, stderr := runFor(t, patient(t), "nfs", "get", "-r", "--force", r.tcp, filepath.Join(dir, name))
-		if code != exitError || out != "" || strings.Count(stderr, "\n") != 1 {
+		if code != exitError || out != "" || strings.Count(stderr, "\n") > 2 {
 			t.Errorf("%s: code %d, %s%s", name, code, out, stderr)
 		}
 		if _, err := os.Lstat(filepath.Join(dir, "victim")); err == nil {
@@ -190,13 +204,13 @@ func TestNFSGetEvil(t *testing.T) {
 	r.must(os.Mkdir(into, 0o755))
 	r.must(os.Symlink(dir+"/victim", filepath.Join(into, "there")))
 	r.must(os.Rename(into, filepath.Join(dir, "export")))
-	r.wants(t, []string{"nfs", "get", "-r", "--force", r.tcp, dir}, exitError, "", "there is there, and is no file\n")
+	r.wants(t, []string{"nfs", "get", "-r", "--force", r.tcp, dir + "/"}, exitError, "", "there is there, and is no file\n")
 }
 
 // TestNFSGetFails checks that a file that cannot be read to its end leaves nothing, over both transports.
 func TestNFSGetFails(t *testing.T) {
 	t.Parallel()
-	e := &evil{FS: nfs3.NewMemory(nil)}
+	e := &evil{FS: localfs.NewMemory(nil)}
 	r := serveNFS(t, e, nil)
 	r.must(r.WriteFile("big", random(4, 5<<20), 0o644))
 	e.fails.Store(true)

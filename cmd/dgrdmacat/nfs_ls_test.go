@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 )
 
 // TestNFSLs checks the lines and the objects of all kinds of entries, of a directory, of a file, and of a link with and without a slash,
 // over both transports.
 func TestNFSLs(t *testing.T) {
 	t.Parallel()
-	files := nfs3.NewMemory(nil)
+	files := localfs.NewMemory(nil)
 	r := serveNFS(t, files, nil)
 	var err error
 	r.Volume, err = nfs3.NewVolume(t.Context(), files, nil) // devices are user 0's
@@ -81,7 +82,7 @@ func TestNFSLs(t *testing.T) {
 // TestNFSLsExports checks that exports are listed without a path and with one above them, and where an address is in none of them.
 func TestNFSLsExports(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), &nfs3.ServerOptions{Export: "/srv/data"})
+	r := serveNFS(t, localfs.NewMemory(nil), &nfs3.ServerOptions{Export: "/srv/data"})
 	r.overBoth(func(t *testing.T, at string) {
 		server := strings.TrimSuffix(at, "/srv/data")
 		for _, path := range []string{"", "/", "/srv", "/srv/"} {
@@ -109,7 +110,7 @@ func must(t *testing.T) func(o nfs3.Object, err error) nfs3.Object {
 // TestNFSLsPermission checks what is said where the server refuses a user.
 func TestNFSLsPermission(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), &nfs3.ServerOptions{Export: "/export", Squash: nfs3.SquashAll})
+	r := serveNFS(t, localfs.NewMemory(nil), &nfs3.ServerOptions{Export: "/export", Squash: nfs3.SquashAll})
 	r.must(r.Mkdir("private", 0o700))
 	r.overBoth(func(t *testing.T, at string) {
 		says := "/private: permission denied for user "

@@ -11,12 +11,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/rpc"
 )
 
-// nfsTidy is how long a command that was interrupted takes to remove what it began. Arbitrary: short for a person.
+// nfsTidy is how long a command that was interrupted, or whose server is silent, takes to remove what it began. Arbitrary: short for a
+// person.
 const nfsTidy = time.Second
 
 var nfsPutCommand = command{
@@ -26,12 +30,16 @@ name into that directory. The server has it under another name (.dgrdma-*.part) 
 is on the server's disk (COMMIT); then it gets its own. What a server loses before, because it is
 started again, is written again if it knows its files by the same handles then, as Linux's does,
 and nfs serve of most file systems. Else the command fails, removes what it can, and names what
-is left there: run it again. With -r it copies a directory; each file of it is whole, and after
-a failure some are missing.
+may be left there: run it again.
 
   dgrdmacat nfs put file rdma:10.0.0.2/export
   tar c . | dgrdmacat nfs put - tcp:10.0.0.2/export/backup.tar
-  dgrdmacat nfs put -r dir rdma:10.0.0.2/export/copy
+  dgrdmacat nfs put -r dir rdma:[fd00::2]/export/copy
+
+With -r it copies a directory: to ADDRESS, or under its own name into ADDRESS if that ends with /
+or is an export. An ADDRESS that is there already has to have the name of the directory; dir/. is
+what is in dir, and goes to any. Each file is whole. What cannot be copied is named, the rest is
+copied, and the command fails: run it again, with --force, which replaces files that are there.
 
 Up to eight parts of 1 MiB are written at once. A new file has the permissions of FILE, and one
 that is replaced keeps its own.
@@ -41,8 +49,11 @@ that is replaced keeps its own.
 		o := new(nfsCopyFlags)
 		o.register(fs)
 		return func(ctx context.Context, std *stdio, args []string) error {
-			if len(args) != 2 || args[0] == "" {
+			switch {
+			case len(args) != 2:
 				return badUsage("need FILE ADDRESS, as in file rdma:10.0.0.2/export")
+			case args[0] == "":
+				return badUsage("the name of FILE is empty (unset variable?)")
 			}
 			at, err := parseNFS(args[1])
 			if _, swapped := parseNFS(args[0]); err != nil && swapped == nil {
@@ -65,26 +76,37 @@ func (c *nfsCopy) put(file string) error {
 	switch stdin := file == "-"; {
 	case stdin:
 	case err != nil:
-		return err
+		return fmt.Errorf("%s: %w", file, errors.Unwrap(err))
 	case info.IsDir() && !c.recursive:
 		return fmt.Errorf("%s is a directory: -r copies all that is in it", file)
+	case info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0:
+		return fmt.Errorf("%s is neither a file nor a directory, and so not copied; - as FILE copies standard input", file)
 	}
 	there, err := c.Stat(c.name)
 	switch {
 	case err == nil && there.IsDir() && file == "-":
 		return fmt.Errorf("%v is a directory: name a file in it", c.at)
-	case err == nil && there.IsDir():
-		base := filepath.Base(file)
-		if whole, err := filepath.Abs(file); err == nil {
-			base = filepath.Base(whole)
-		}
-		c.at.path, c.name = path.Join(c.at.path, base), path.Join(c.name, base)
-	case err == nil && c.at.slash:
+	case err == nil && c.at.slash && !there.IsDir():
 		return c.at.noDirectory()
-	case err == nil, errors.Is(err, fs.ErrNotExist) && !c.at.slash:
-	case c.at.slash && errors.Is(err, fs.ErrNotExist) && info != nil && info.IsDir():
+	case err == nil:
+	case errors.Is(err, fs.ErrNotExist) && (!c.at.slash || info != nil && info.IsDir()):
 	default:
 		return c.explain(c.ctx, c.at.String(), err)
+	}
+	base := filepath.Base(file)
+	if whole, err := filepath.Abs(file); err == nil {
+		base = filepath.Base(whole)
+	}
+	isDir := err == nil && there.IsDir()
+	inside := isDir
+	if info != nil && info.IsDir() {
+		inside, err = into(strings.TrimRight(file, "/"), c.at.String(), base, strings.HasSuffix(file, "/."), c.at.slash || c.name == ".", isDir)
+		if err != nil {
+			return err
+		}
+	}
+	if inside {
+		c.at.path, c.name = path.Join(c.at.path, base), path.Join(c.name, base)
 	}
 	if info != nil && info.IsDir() {
 		return c.many(func() error { return c.putDir(file, c.name, info.Mode()) })
@@ -119,15 +141,28 @@ func (c *nfsCopy) putFile(in *input, name string, mode fs.FileMode) error {
 	part := path.Join(path.Dir(name), fmt.Sprintf(".dgrdma-%016x.part", rand.Uint64()))
 	to, err := c.CreateNew(part, mode)
 	if err != nil {
-		return c.explain(c.ctx, c.remote(name), err)
+		if !errors.As(err, new(nfs3.Status)) && errors.As(err, new(*rpc.CallError)) {
+			c.leaves(part, mayBeLeft)
+		}
+		return c.explain(c.ctx, c.remote(c.missing(name, err)), err)
 	}
 	if err = c.fill(to, in, name); err == nil {
 		err = c.giveName(part, name)
 	}
 	if err != nil {
-		c.discard(part)
+		c.discard(part, err)
 	}
 	return err
+}
+
+// missing returns the directory of a name that is not there, or the name if that is not why it cannot be made.
+func (c *nfsCopy) missing(name string, err error) string {
+	for dir := path.Dir(name); nfs3.StatusOf(err) == nfs3.ErrNoEnt && dir != "."; dir = path.Dir(dir) {
+		if _, err = c.Stat(dir); err != nil {
+			name = dir
+		}
+	}
+	return name
 }
 
 // fill writes all that an input has, and returns when it is on the server's disk.
@@ -138,7 +173,7 @@ func (c *nfsCopy) fill(to *nfs3.File, in *input, name string) error {
 	case from.err != nil && from.err != io.EOF:
 		return from.err
 	case err == nil && n < in.size:
-		return fmt.Errorf("%s changed while it was read: %d of %s", in, n, count(in.size, "byte"))
+		return fmt.Errorf("%s became shorter while it was read: %d of %s", in, n, count(in.size, "byte"))
 	case err == nil:
 		err = to.Close()
 	}
@@ -154,20 +189,37 @@ func (c *nfsCopy) giveName(part, name string) error {
 	switch {
 	case err == nil:
 		if c.Remove(part) != nil {
-			c.leaves(part, "is another name of "+c.remote(name)+", and is left there")
+			c.leaves(part, "is another name of "+c.remote(name)+", and is left there: nfs rm removes it")
 		}
 		return nil
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s exists already; --force replaces it", c.remote(name))
-	case nfs3.StatusOf(err) == nfs3.ErrNotSupp, nfs3.StatusOf(err) == nfs3.ErrPerm: // a file system without links
+	case slices.Contains(withoutLinks, nfs3.StatusOf(err)):
+		if _, missing := c.Lstat(name); missing == nil {
+			return fmt.Errorf("%s exists already; --force replaces it", c.remote(name))
+		}
 		err = c.Rename(part, name)
 	}
 	return c.explain(c.ctx, c.remote(name), err)
 }
 
-// discard removes a file that is not whole, also after an interrupt, and after a restart of a server that has new handles then.
-func (c *nfsCopy) discard(part string) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(c.ctx), nfsTidy)
+// withoutLinks are what file systems without hard links answer to LINK; ErrROFS is that of an FS that embeds nfs3.ReadOnlyFS, and writes.
+var withoutLinks = []nfs3.Status{nfs3.ErrNotSupp, nfs3.ErrPerm, nfs3.ErrROFS}
+
+// What is said of a part of a file, if the server has refused to remove it, and if it has not answered.
+const (
+	isLeft    = "is left there, and is not whole: nfs rm removes it"
+	mayBeLeft = "may be left there, and is not whole: nfs rm removes it"
+)
+
+// discard removes a file that is not whole because of an error, also after an interrupt, and after a restart of a server that has new
+// handles then.
+func (c *nfsCopy) discard(part string, because error) {
+	long := c.nfsFiles.wait
+	if c.ctx.Err() != nil || errors.Is(because, rpc.ErrNoReply) || unanswered(because) {
+		long = nfsTidy
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(c.ctx), long)
 	defer stop()
 	err := remove(ctx, c.client, part)
 	if nfs3.StatusOf(err) == nfs3.ErrStale { // which says nothing of the file
@@ -176,8 +228,12 @@ func (c *nfsCopy) discard(part string) {
 			err = remove(ctx, again, part)
 		}
 	}
-	if err != nil && nfs3.StatusOf(err) != nfs3.ErrNoEnt {
-		c.leaves(part, "is left there, and is not whole")
+	switch {
+	case err == nil || nfs3.StatusOf(err) == nfs3.ErrNoEnt:
+	case errors.As(err, new(nfs3.Status)):
+		c.leaves(part, isLeft)
+	default:
+		c.leaves(part, mayBeLeft)
 	}
 }
 
@@ -224,7 +280,10 @@ func (c *nfsCopy) putDir(dir, name string, mode fs.FileMode) error {
 		below, at := filepath.Join(dir, e.Name()), path.Join(name, e.Name())
 		info, err := e.Info()
 		if err != nil {
-			return err
+			if err := c.failed(err); err != nil {
+				return err
+			}
+			continue
 		}
 		switch info.Mode().Type() {
 		case fs.ModeDir:
@@ -241,9 +300,9 @@ func (c *nfsCopy) putDir(dir, name string, mode fs.FileMode) error {
 				return c.putFile(in, at, info.Mode())
 			})
 		default:
-			c.leftOut(below)
+			err = notCopied(below)
 		}
-		if err != nil {
+		if err := c.failed(err); err != nil {
 			return err
 		}
 	}

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 )
 
 // TestNFSPut checks where a file is copied to, its mode, and that a file that is there is replaced with --force only, over both transports.
 func TestNFSPut(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), nil)
+	r := serveNFS(t, localfs.NewMemory(nil), nil)
 	r.overBoth(func(t *testing.T, at string) {
 		big := random(5, 9<<20+5)
 		file := filepath.Join(t.TempDir(), "file")
@@ -76,8 +77,10 @@ func TestNFSPut(t *testing.T) {
 		r.must(r.Remove(base + "/null"))
 		r.wants(t, []string{"nfs", "put", "-", dir}, exitError, "", " is a directory: name a file in it\n")
 		r.wants(t, []string{"nfs", "put", file, dir + "/none/"}, exitError, "", dir+"/none: no such file or directory\n")
-		r.wants(t, []string{"nfs", "put", file, dir + "/none/x"}, exitError, "", dir+"/none/x: no such file or directory\n")
-		r.wants(t, []string{"nfs", "put", file + "x", dir}, exitError, "", "filex: no such file or directory\n")
+		r.wants(t, []string{"nfs", "put", file, dir + "/none/x"}, exitError, "", dir+"/none: no such file or directory\n")
+		r.wants(t, []string{"nfs", "put", file, dir + "/none/two/x"}, exitError, "", dir+"/none: no such file or directory\n")
+		r.wants(t, []string{"nfs", "put", "", dir}, exitUsage, "", "dgrdmacat nfs put: the name of FILE is empty (unset variable?)\n")
+		r.wants(t, []string{"nfs", "put", file + "x", dir}, exitError, "", "dgrdmacat nfs put: "+file+"x: no such file or directory\n")
 		r.wants(t, []string{"nfs", "put", filepath.Dir(file), dir}, exitError, "", " is a directory: -r copies all that is in it\n")
 		r.wants(t, []string{"nfs", "put", dir, file}, exitUsage, "", "the address comes last: put "+file+" "+dir)
 		r.wants(t, []string{"nfs", "put", file}, exitUsage, "", "need FILE ADDRESS")
@@ -92,7 +95,7 @@ func TestNFSPut(t *testing.T) {
 // that what is neither file nor directory nor link is left out with an error.
 func TestNFSPutTree(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), nil)
+	r := serveNFS(t, localfs.NewMemory(nil), nil)
 	tree := filepath.Join(t.TempDir(), "tree")
 	r.must(os.MkdirAll(filepath.Join(tree, "a/b"), 0o755))
 	r.must(os.Mkdir(filepath.Join(tree, "empty"), 0o755))
@@ -103,9 +106,9 @@ func TestNFSPutTree(t *testing.T) {
 	r.overBoth(func(t *testing.T, at string) {
 		base := "into-" + at[:3]
 		r.must(r.Mkdir(base, 0o755))
-		for _, to := range []string{"/" + base + "/tree", "/" + base, "/" + base + "/"} {
+		for _, to := range []string{"/" + base + "/tree", "/" + base + "/tree", "/" + base + "/"} {
 			code, out, stderr := runFor(t, patient(t), "nfs", "put", "-r", "--force", tree, at+to)
-			if code != exitOK || out != "" || strings.HasSuffix(to, "tree") && !strings.HasPrefix(stderr, "copied 41 files, ") {
+			if code != exitOK || out != "" || !strings.HasPrefix(stderr, "copied 4") {
 				t.Fatalf("code %d, %s%s", code, out, stderr)
 			}
 			for i := range 40 {
@@ -120,7 +123,17 @@ func TestNFSPutTree(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		r.wants(t, []string{"nfs", "put", "-r", tree, at + "/" + base}, exitError, "", "exists already; --force replaces it\n")
+		code, _, stderr := runFor(t, patient(t), "nfs", "put", "-r", tree, at+"/"+base+"/tree")
+		if code != exitError || strings.Count(stderr, "exists already; --force replaces it\n") != mostListed || !strings.HasSuffix(stderr, "32 more files not copied either\n") {
+			t.Errorf("code %d, %s", code, stderr)
+		}
+		r.wants(t, []string{"nfs", "put", "-r", tree, at + "/" + base}, exitError, "",
+			at+"/"+base+" is there already: "+at+"/"+base+"/ copies to "+at+"/"+base+"/tree, and "+tree+"/. copies what is in "+tree+" to "+at+"/"+base+"\n")
+		r.wants(t, []string{"nfs", "put", "-r", tree, at + "/none/"}, exitError, "", at+"/none is no directory that is there: leave out the / at its end, and the copy has that name\n")
+		code, _, stderr = runFor(t, patient(t), "nfs", "put", "-r", tree+"/.", at+"/"+base)
+		if info, err := r.Stat(base + "/empty"); code != exitOK || err != nil || !info.IsDir() {
+			t.Errorf("code %d, %v, %s", code, err, stderr)
+		}
 		if entries, err := r.ReadDir(base + "/tree/a/b"); err != nil || len(entries) != 40 {
 			t.Errorf("%d entries, %v", len(entries), err)
 		}
@@ -129,6 +142,98 @@ func TestNFSPutTree(t *testing.T) {
 	r.wants(t, []string{"nfs", "put", "-r", tree, r.tcp + "/other"}, exitError, "", tree+"/pipe is neither a file nor a directory nor a symbolic link, and so not copied\n")
 	if _, err := r.Stat("other/a/b/39"); err != nil {
 		t.Errorf("the rest is not copied: %v", err)
+	}
+	r.wants(t, []string{"nfs", "put", tree + "/pipe", r.tcp + "/pipe"}, exitError, "", tree+"/pipe is neither a file nor a directory, and so not copied; - as FILE copies standard input\n")
+}
+
+// picky is an FS that makes no file in directories of its own, as one whose files have bad names would.
+type picky struct {
+	nfs3.FS
+	refuses atomic.Bool
+}
+
+func (p *picky) Link(ctx context.Context, c *nfs3.Cred, h, dir nfs3.Handle, name string) (nfs3.PostAttr, nfs3.WCC, error) {
+	if p.refuses.Load() && strings.HasPrefix(name, "odd") {
+		return nfs3.PostAttr{}, nfs3.WCC{}, nfs3.ErrInval
+	}
+	return p.FS.Link(ctx, c, h, dir, name)
+}
+
+// TestNFSPutGoesOn checks that a directory is copied but for the files that cannot be, which are named, that the same command completes the
+// copy, and makes none in the copy.
+func TestNFSPutGoesOn(t *testing.T) {
+	t.Parallel()
+	p := &picky{FS: localfs.NewMemory(nil)}
+	r := serveNFS(t, p, nil)
+	tree := filepath.Join(t.TempDir(), "tree")
+	r.must(os.MkdirAll(filepath.Join(tree, "dir"), 0o755))
+	for _, name := range []string{"a", "dir/odd", "dir/z", "odd", "z"} {
+		r.must(os.WriteFile(filepath.Join(tree, name), []byte(name), 0o644))
+	}
+	r.overBoth(func(t *testing.T, at string) {
+		base := at[:3]
+		r.must(r.Mkdir(base, 0o755))
+		put := []string{"nfs", "put", "-r", tree, at + "/" + base + "/tree"}
+		wants := func(names ...string) {
+			t.Helper()
+			for _, name := range names {
+				if b, err := r.ReadFile(base + "/tree/" + name); string(b) != name || err != nil {
+					t.Errorf("%s: %q, %v", name, b, err)
+				}
+			}
+		}
+		p.refuses.Store(true)
+		code, _, stderr := runFor(t, patient(t), put...)
+		for _, name := range []string{"odd", "dir/odd"} {
+			if code != exitError || !strings.Contains(stderr, at+"/"+base+"/tree/"+name+": LINK: invalid argument\n") || strings.Count(stderr, "\n") != 2 {
+				t.Errorf("code %d, %s", code, stderr)
+			}
+		}
+		wants("a", "z", "dir/z")
+		p.refuses.Store(false)
+		code, _, stderr = runFor(t, patient(t), put...)
+		if code != exitError || strings.Count(stderr, "exists already; --force replaces it\n") != 3 {
+			t.Errorf("code %d, %s", code, stderr)
+		}
+		wants("a", "z", "dir/z", "odd", "dir/odd")
+		if code, _, stderr = runFor(t, patient(t), append(put, "--force")...); code != exitOK {
+			t.Error(stderr)
+		}
+		if entries, err := r.ReadDir(base + "/tree"); err != nil || len(entries) != 4 {
+			t.Errorf("%v, %v", entries, err)
+		}
+	})
+}
+
+// linkless is an FS that has no links, as one that embeds nfs3.ReadOnlyFS and writes.
+type linkless struct {
+	nfs3.FS
+	answers nfs3.Status
+}
+
+func (l linkless) Link(context.Context, *nfs3.Cred, nfs3.Handle, nfs3.Handle, string) (nfs3.PostAttr, nfs3.WCC, error) {
+	return nfs3.PostAttr{}, nfs3.WCC{}, l.answers
+}
+
+// TestNFSPutWithoutLinks checks that a file gets its name by RENAME where a server has no hard links, and replaces none without --force; and that
+// another refusal says which procedure was refused.
+func TestNFSPutWithoutLinks(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	for _, status := range []nfs3.Status{nfs3.ErrROFS, nfs3.ErrNotSupp, nfs3.ErrPerm, nfs3.ErrMLink} {
+		r := serveNFS(t, linkless{localfs.NewMemory(nil), status}, nil)
+		r.must(os.WriteFile(file, []byte("data"), 0o644))
+		r.overBoth(func(t *testing.T, at string) {
+			to := at + "/" + at[:3]
+			if status == nfs3.ErrMLink {
+				r.wants(t, []string{"nfs", "put", file, to}, exitError, "", to+": LINK: too many links\n")
+				return
+			}
+			if code, _, stderr := runFor(t, patient(t), "nfs", "put", file, to); code != exitOK {
+				t.Errorf("%v: %s", status, stderr)
+			}
+			r.wants(t, []string{"nfs", "put", file, to}, exitError, "", to+" exists already; --force replaces it\n")
+		})
 	}
 }
 
@@ -171,7 +276,7 @@ func (l *losing) Commit(ctx context.Context, c *nfs3.Cred, h nfs3.Handle, offset
 // committed, over both transports.
 func TestNFSPutWritesAgain(t *testing.T) {
 	t.Parallel()
-	l := &losing{FS: nfs3.NewMemory(nil)}
+	l := &losing{FS: localfs.NewMemory(nil)}
 	r := serveNFS(t, l, nil)
 	file := filepath.Join(t.TempDir(), "file")
 	big := random(6, 8<<20+5)
@@ -239,7 +344,7 @@ func TestNFSPutEnds(t *testing.T) {
 				server.Process.Kill()
 				server.Wait()
 				entries, _ := os.ReadDir(dir)
-				if len(entries) != left || left == 1 && !strings.Contains(p.err.String(), at+"/"+entries[0].Name()+" is left there, and is not whole\n") {
+				if len(entries) != left || left == 1 && !strings.Contains(p.err.String(), at+"/"+entries[0].Name()+" may be left there, and is not whole: nfs rm removes it\n") {
 					t.Errorf("left: %v; %s", entries, &p.err)
 				}
 			})
@@ -261,7 +366,7 @@ func (restarted) Remove(context.Context, *nfs3.Cred, nfs3.Handle, string) (nfs3.
 // TestNFSPutSaysWhatItLeaves checks that the part of a file that stays at a server that was started again is named, over both transports.
 func TestNFSPutSaysWhatItLeaves(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, restarted{nfs3.NewMemory(nil)}, nil)
+	r := serveNFS(t, restarted{localfs.NewMemory(nil)}, nil)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	for i := range 2 * nfsAtOnce {
@@ -273,7 +378,7 @@ func TestNFSPutSaysWhatItLeaves(t *testing.T) {
 		code, _, stderr := runFor(t, patient(t), "nfs", "put", "-r", dir, into)
 		entries, err := r.ReadDir(at[:3])
 		for _, e := range entries {
-			if says := into + "/" + e.Name() + " is left there, and is not whole\n"; !strings.Contains(stderr, says) {
+			if says := into + "/" + e.Name() + " is left there, and is not whole: nfs rm removes it\n"; !strings.Contains(stderr, says) {
 				t.Errorf("no %s", says)
 			}
 		}
@@ -281,7 +386,7 @@ func TestNFSPutSaysWhatItLeaves(t *testing.T) {
 			t.Errorf("code %d, %v, %d entries: %s", code, err, len(entries), stderr)
 		}
 		code, _, stderr = runFor(t, patient(t), "nfs", "put", file, at+"/copy")
-		if code != exitError || !strings.Contains(stderr, "/.dgrdma-") || !strings.Contains(stderr, ".part is left there, and is not whole\n") {
+		if code != exitError || !strings.Contains(stderr, "/.dgrdma-") || !strings.Contains(stderr, ".part is left there, and is not whole: nfs rm removes it\n") {
 			t.Errorf("code %d, %s", code, stderr)
 		}
 	})
@@ -290,10 +395,14 @@ func TestNFSPutSaysWhatItLeaves(t *testing.T) {
 // begunAgain is a server that is started again while it is written to. It knows no handle until a client asks for one again.
 type begunAgain struct {
 	nfs3.FS
-	unknown atomic.Bool // all handles
+	takes   time.Duration // to tell the first handle then
+	unknown atomic.Bool   // all handles
 }
 
 func (b *begunAgain) Root(ctx context.Context) (nfs3.Object, error) {
+	if b.unknown.Load() {
+		time.Sleep(b.takes)
+	}
 	b.unknown.Store(false)
 	return b.FS.Root(ctx)
 }
@@ -310,10 +419,11 @@ func (b *begunAgain) Remove(ctx context.Context, c *nfs3.Cred, dir nfs3.Handle, 
 	return b.FS.Remove(ctx, c, dir, name)
 }
 
-// TestNFSPutMountsAgain checks that the part of a file is removed from a server that was started again, by the handles that it has then.
+// TestNFSPutMountsAgain checks that the part of a file is removed from a server that was started again, by the handles that it has then,
+// though it takes its time to tell them.
 func TestNFSPutMountsAgain(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, &begunAgain{FS: nfs3.NewMemory(nil)}, nil)
+	r := serveNFS(t, &begunAgain{FS: localfs.NewMemory(nil), takes: 2 * nfsTidy}, nil)
 	file := filepath.Join(t.TempDir(), "file")
 	r.must(os.WriteFile(file, random(9, 5<<10), 0o600))
 	r.overBoth(func(t *testing.T, at string) {
@@ -334,16 +444,16 @@ func (unremovable) Remove(context.Context, *nfs3.Cred, nfs3.Handle, string) (nfs
 // TestNFSPutKeepsItsName checks that a file is said to be there if only its other name could not be removed.
 func TestNFSPutKeepsItsName(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, unremovable{nfs3.NewMemory(nil)}, nil)
+	r := serveNFS(t, unremovable{localfs.NewMemory(nil)}, nil)
 	file := filepath.Join(t.TempDir(), "file")
 	r.must(os.WriteFile(file, random(9, 5<<10), 0o600))
-	r.wants(t, []string{"nfs", "put", file, r.tcp + "/copy"}, exitError, "", ".part is another name of "+r.tcp+"/copy, and is left there\n")
+	r.wants(t, []string{"nfs", "put", file, r.tcp + "/copy"}, exitError, "", ".part is another name of "+r.tcp+"/copy, and is left there: nfs rm removes it\n")
 }
 
 // TestNFSPutFails checks that a file that cannot be read or written leaves nothing at the server, over both transports.
 func TestNFSPutFails(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(&nfs3.MemoryOptions{MaxBytes: 3 << 20}), nil)
+	r := serveNFS(t, localfs.NewMemory(&localfs.MemoryOptions{MaxBytes: 3 << 20}), nil)
 	file := filepath.Join(t.TempDir(), "file")
 	r.must(os.WriteFile(file, random(9, 5<<20), 0o600))
 	r.overBoth(func(t *testing.T, at string) {

@@ -20,6 +20,7 @@ import (
 	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -47,7 +48,11 @@ user that a caller claims to be, and otherwise for its own user alone.
 
 Whoever reaches the ports may claim to be any user, and so read and change all files there
 but those of root: name an address of a network that is trusted, or give --read-only or
---squash all. There are no locks: clients mount with nolock.`, nfsPort, nfsTCPPort),
+--squash all. There are no locks: clients mount with nolock.
+
+With --fault the server misbehaves on purpose over RDMA, for tests of clients:
+
+%s`, nfsPort, nfsTCPPort, strings.TrimSuffix(nfsFaultTable(), "\n")),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(nfsServeOptions)
 		o.register(fs)
@@ -71,6 +76,8 @@ type nfsServeOptions struct {
 	export, squash string
 	readOnly, sync bool
 	verbose        bool
+	versions       versionFlag
+	faults         nfsFaults
 	metrics        metricsFlag
 }
 
@@ -86,8 +93,10 @@ func (o *nfsServeOptions) register(fs *flag.FlagSet) {
 	o.squash = squashes[0]
 	fs.Var(&oneOf{&o.squash, squashes}, "squash", "`who` is taken for user and group 65534, as /etc/exports has it: root, none or all")
 	fs.BoolVar(&o.sync, "sync-metadata", false, "bring each change of a directory to the disk before it is answered")
-	fs.BoolVar(&o.verbose, "verbose", false, "print each call when it is done: client, user, procedure, name, status, time")
+	fs.BoolVar(&o.verbose, "verbose", false, "print each call when it is done: client, XID, user, procedure, name, status, time")
 	sameAs(fs, "v", "verbose")
+	o.versions.register(fs)
+	o.faults.register(fs)
 	o.metrics.register(fs)
 }
 
@@ -109,6 +118,9 @@ func (o *nfsServeOptions) check(args []string) error {
 	case !path.IsAbs(o.export) || len(o.export) > nfs3.MaxPath:
 		return badUsage("--export %s: need a path such as /export", o.export)
 	}
+	if err := errors.Join(o.versions.check(), o.faults.check()); err != nil {
+		return err
+	}
 	o.listen, o.export = strings.Trim(o.listen, "[]"), path.Clean(o.export)
 	return nil
 }
@@ -127,7 +139,7 @@ type nfsServer struct {
 }
 
 func nfsServe(ctx context.Context, o *nfsServeOptions, dir string, std *stdio) error {
-	served, err := nfs3.OpenDirectory(dir, &nfs3.DirectoryOptions{SyncMetadata: o.sync})
+	served, err := localfs.OpenDirectory(dir, &localfs.DirectoryOptions{SyncMetadata: o.sync})
 	if err != nil {
 		return err
 	}
@@ -154,6 +166,10 @@ func nfsServe(ctx context.Context, o *nfsServeOptions, dir string, std *stdio) e
 	ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
 	options := &rpc.ServerOptions{Failed: func(c *rpc.Call, err error) { s.log.tell(c.RemoteAddr(), fmt.Errorf("%s: %w", procedureName(c), err)) }}
+	options.Versions = o.versions.versions()
+	if o.faults.kind != noFault {
+		options.Fault = o.faults.instead
+	}
 	s.rpc = rpc.NewServer(options)
 	nfs := &nfs3.ServerOptions{
 		Export: o.export, ReadOnly: o.readOnly, Squash: nfs3.Squash(slices.Index(squashes, o.squash)),
@@ -208,6 +224,9 @@ func (s *nfsServer) introduce(w io.Writer, at tcpAddress, tcpPort, others string
 		overRDMA = "proto=rdma6"
 	}
 	fmt.Fprintf(w, "over RDMA: %s\nover TCP:  %s\n", mount(overRDMA, at.port), mount("proto=tcp"+six, tcpPort))
+	if kind := s.faults.kind; kind != "" && kind != noFault {
+		fmt.Fprintf(w, "misbehaves over RDMA with one reply of %d: %s\n", s.faults.every, nfsFaultKinds[kind].about)
+	}
 	switch uid := os.Geteuid(); {
 	case uid != 0:
 		fmt.Fprintf(w, "all callers act as user %d, that of this process\n", uid)

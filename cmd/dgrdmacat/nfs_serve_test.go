@@ -69,7 +69,7 @@ func TestNFSServe(t *testing.T) {
 			"MOUNT MNT /export: ok", "NFS LOOKUP /export/none: no such file or directory", "NFS CREATE /export/" + name + ": ok",
 			"NFS WRITE /export/" + name + ", " + strconv.Itoa(len("by "+name)) + " bytes at 0: ok", "NFS RENAME /export/" + name + " to /export/" + name + "2: ok",
 		} {
-			line := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{6} 127\.0\.0\.1:\d+ over ` + name + `( v2)?, user \d+( as 65534)?: ` + call + `, [\d.]+(µs|ms|s)$`)
+			line := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{6} 127\.0\.0\.1:\d+ over ` + name + `( v2)?, XID 0x[0-9a-f]+, user \d+( as 65534)?: ` + call + `, [\d.]+(µs|ms|s)$`)
 			eventually(t, "with -v: "+line.String(), func() bool { return line.MatchString(p.out.String()) })
 		}
 	}

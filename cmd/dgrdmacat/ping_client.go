@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
 )
 
 const (
@@ -302,7 +303,7 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 	} else if err != nil {
 		waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now())
 		switch {
-		case lost && (endedTCP(err) || errors.Is(err, dgrdma.ErrPeerClosed)):
+		case lost && (endedTCP(err) || peerEnded(err)):
 			fmt.Fprintf(c.stderr, "%s: no answer before the other side ended the connection\n", c.named(c.rounds.number))
 		case lost:
 			c.sayLost(c.rounds.number, waited)
@@ -324,18 +325,25 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 
 // explained says what a user may do about an error. Guarded by mu.
 func (c *pingClient) explained(err error) error {
-	if !errors.Is(err, dgrdma.ErrPeerDown) || saysAll(err) {
-		return elsewhere(err, "ping", c.o.link)
-	}
 	with := ""
 	if c.o.link {
 		with = " --link"
 	}
 	switch {
+	case peerEnded(err) && c.rounds.answered > 0:
+		return fmt.Errorf("%w: the server ended; start dgrdmacat ping%s --serve there again", err, with)
+	case !errors.Is(err, dgrdma.ErrPeerDown) || saysAll(err):
+		return elsewhere(err, "ping", c.o.link)
 	case c.rounds.answered > 0:
 		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
 	case c.heard() > 0:
 		return fmt.Errorf("%w: it is there, but answers no pings; does dgrdmacat ping%s --serve run there, and no other command?", err, with)
 	}
 	return fmt.Errorf("%w: nothing was ever heard of it; does dgrdmacat ping%s --serve run there, and is this the URL it printed?", err, with)
+}
+
+// peerEnded reports whether the peer has ended the connection, or only the link: what is told of a server that ends is the one
+// or the other, whichever comes first.
+func peerEnded(err error) bool {
+	return errors.Is(err, dgrdma.ErrPeerClosed) || errors.Is(err, link.ErrPeerClosed)
 }

@@ -82,8 +82,8 @@ func TestPingOpFile(t *testing.T) {
 // TestPingOpClientsAtOnce: each gets its own answers, beside one that is killed.
 func TestPingOpClientsAtOnce(t *testing.T) {
 	p, at := startTCPServer(t, "ping", "--serve", "tcp:127.0.0.1")
-	killed := asProcess(t, "ping", "-n", "100000000", "--op", "write", "--to", at).start()
-	time.Sleep(300 * time.Millisecond)
+	killed := asProcess(t, "ping", "-v", "-i", "1ms", "-n", "100000000", "--op", "write", "--to", at).start()
+	eventually(t, "one that will be killed has an answer", func() bool { return strings.Contains(killed.out.String(), " us\n") })
 	var all sync.WaitGroup
 	for _, op := range append(latency.Names(), latency.Names()...) {
 		all.Go(func() {

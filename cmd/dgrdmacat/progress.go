@@ -15,28 +15,43 @@ import (
 // showProgress shows a line of progress on a terminal until stop is called. It writes
 // nothing elsewhere, nor on a terminal that cannot clear a line.
 func showProgress(w io.Writer, line func() string) (stop func()) {
-	if !isTerminal(w) || isDumb() {
+	if !showsProgress(w) {
 		return func() {}
 	}
+	show := func() { fmt.Fprintf(w, "\r%s\x1b[K", line()) }
+	show()
+	end := atTicks(progressTick, show)
+	return func() { end(); fmt.Fprint(w, "\r\x1b[K") }
+}
+
+// showsProgress reports whether w shows a line that is written again and again.
+func showsProgress(w io.Writer) bool { return isTerminal(w) && !isDumb() }
+
+// atTicks calls do at each tick, on a goroutine of its own, until stop is called.
+func atTicks(tick time.Duration, do func()) (stop func()) {
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		tick := time.NewTicker(progressTick)
-		defer tick.Stop()
+		t := time.NewTicker(tick)
+		defer t.Stop()
 		for {
-			fmt.Fprintf(w, "\r%s\x1b[K", line())
 			select {
 			case <-quit:
-				fmt.Fprint(w, "\r\x1b[K")
 				return
-			case <-tick.C:
+			case <-t.C:
+				do()
 			}
 		}
 	}()
 	return func() { close(quit); <-gone }
 }
 
-const progressTick = 100 * time.Millisecond
+const (
+	progressTick = 100 * time.Millisecond
+	// lineTick is how often progress is a line of its own. Arbitrary: a person does not take the program for stuck, and a log
+	// stays short.
+	lineTick = 5 * time.Second
+)
 
 // isTerminal reports whether a person is at the other end of a reader or writer.
 func isTerminal(x any) bool {
@@ -98,6 +113,14 @@ func newMeter(total int64) *meter { return &meter{total: total, began: time.Now(
 
 // show shows the meter on a terminal, until stop is called.
 func (m *meter) show(w io.Writer) (stop func()) { return m.showing(w, m.moved.Load) }
+
+// tell is show, and writes lines where a terminal shows none, as to a log.
+func (m *meter) tell(w io.Writer) (stop func()) {
+	if showsProgress(w) {
+		return m.show(w)
+	}
+	return atTicks(lineTick, func() { fmt.Fprintln(w, m.line(time.Now(), 1, false)) })
+}
 
 // showing is show of what somebody else counts.
 func (m *meter) showing(w io.Writer, moved func() int64) (stop func()) {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -72,4 +74,23 @@ func TestMegabytes(t *testing.T) {
 			t.Errorf("%v: %s, want %s", n, got, want)
 		}
 	}
+}
+
+// TestMeterTellsALog checks that progress is a line every few seconds where no terminal shows it.
+func TestMeterTellsALog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		m := newMeter(100e6)
+		stop := m.tell(&log)
+		time.Sleep(time.Second / 2) // between ticks
+		for range 11 {
+			time.Sleep(time.Second)
+			m.moved.Add(1e6)
+		}
+		stop()
+		synctest.Wait()
+		if got, want := log.String(), "  4% 4.00 MB of 100 MB  0.800 MB/s  ETA 2:00\n  9% 9.00 MB of 100 MB  0.900 MB/s  ETA 1:41\n"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }

@@ -2,22 +2,17 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"regexp"
 	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestListenAtEveryAddress: listen with a port alone is reached at any address, says so, and
 // its URL is one of them.
 func TestListenAtEveryAddress(t *testing.T) {
 	t.Parallel()
-	free, err := net.ListenUDP("udp", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.LocalAddr().(*net.UDPAddr).Port
-	free.Close()
-	l, url := listenCat(t, []string{"--keep", fmt.Sprintf("udp:%d", port)})
+	l, url := listenCat(t, []string{"--keep", fmt.Sprintf("udp:%d", fixture.FreePort(t))})
 	l.saysSoon(&l.stderr, `that is at every address of this machine: in place of`)
 	host := regexp.MustCompile(`^(ocpi-udp-rdma:)[^;]*(;.*)$`)
 	if !host.MatchString(url) {

@@ -34,13 +34,17 @@ FILE is - for standard input. Without -o the page goes to standard output, unles
 is a terminal. Interrupted, it reports what it has read. A damaged capture is reported
 as far as it goes; the exit code is then 1. UDP frames are recognised on any port,
 unless --port names some, and connections of iWARP by their set-up, unless --port names
-some as tcp:PORT.`,
+some as tcp:PORT; where only such are named, DG/RDMA is left out. With --addr, the report is of what
+goes from or to these addresses.
+
+  dgrdmacat report trace.pcap --port tcp:20049 --addr 10.0.0.3 -o report.html`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(reportOptions)
 		fs.Var((*fileFlag)(&o.out), "o", "`FILE` to write; - is standard output, as without it")
 		fs.BoolVar(&o.force, "force", false, "overwrite it")
 		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object in place of the page")
 		o.capture.register(fs)
+		registerAddr(fs, &o.only.Ends)
 		fs.Func("flow", "draw the flow with that `number` in the table of flows, in place of those with most data", func(s string) (err error) {
 			if o.flow, err = strconv.Atoi(s); err != nil || o.flow < 1 {
 				return errors.New("flows have numbers from 1")
@@ -56,6 +60,7 @@ some as tcp:PORT.`,
 			case o.json && o.flow != 0:
 				return badUsage("--flow chooses what is drawn, and --json draws nothing")
 			}
+			o.capture.narrow()
 			return o.run(ctx, std, args[0])
 		}
 	},
@@ -66,6 +71,7 @@ type reportOptions struct {
 	force, json bool
 	flow        int
 	capture     captureOptions
+	only        text.Filter // by ends alone
 }
 
 func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error {
@@ -88,7 +94,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	title := text.Plain(filepath.Base(in.name))
 	counter := &countingReader{in, newMeter(in.size)}
 	stop := counter.meter.show(std.err)
-	r, damage := analyze(ctx, counter, o.capture)
+	r, damage := analyze(ctx, counter, o.capture, &o.only)
 	stop()
 	switch {
 	case r != nil:
@@ -146,21 +152,32 @@ func reportSummary(r *inspect.Report) string {
 
 // analyze reads a capture to its end, to where it is damaged, or until it is
 // interrupted. Without a report the capture could not be read at all.
-func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Report, error) {
+func analyze(ctx context.Context, in io.Reader, o captureOptions, only *text.Filter) (*inspect.Report, error) {
 	file, err := capture.NewFile(in)
 	if err != nil {
 		return nil, err
 	}
 	a := inspect.New()
 	a.OnlyPorts(len(o.frames.Ports) > 0, len(o.iwarp.Ports) > 0)
-	o.iwarp.Failed = a.Attempt
-	streams := iwarp.New(o.iwarp, func(e *iwarp.Event) error { a.Event(e); return nil })
+	o.iwarp.Failed = func(t iwarp.Attempt) {
+		if only.MatchEnds(capture.Addr{UDP: t.From}, capture.Addr{UDP: t.To}) {
+			a.Attempt(t)
+		}
+	}
+	streams := iwarp.New(o.iwarp, func(e *iwarp.Event) error {
+		if only.MatchConnection(e.Conn.TCP) {
+			a.Event(e)
+		}
+		return nil
+	})
 	from := &looked{frameSource: file, begins: a.Begins}
 	told := &inspect.Tap{Source: from, Analyzer: a, Frames: o.frames}
 	frames := captured.NewReader(&iwarp.Tap{Source: told, Decoder: streams}, o.frames)
 	p, err := frames.Next()
 	for ; err == nil; p, err = frames.Next() {
-		a.Add(p)
+		if only.MatchEnds(p.Src, p.Dst) {
+			a.Add(p)
+		}
 	}
 	a.Counted(frames.Stats())
 	a.CountedTCP(streams.Stats())

@@ -185,6 +185,11 @@ func TestReportPortsAndType(t *testing.T) {
 		{"--port 1,2 " + captureFile("udp-loss7"), `"frames":0,`},
 		{"--ethertype 0x8888 " + captureFile("ether-multi"), `"frames":0,`},
 		{captureFile("ether-multi"), `"frames":5,`},
+		{"--port tcp:9 " + captureFile("ether-multi"), `"frames":0,`}, // a port of iWARP alone leaves DG/RDMA out
+		{"--port tcp:9 " + captureFile("udp-loss7"), `"frames":0,`},
+		{"--port tcp:9,udp:47214 " + captureFile("udp-loss7"), `"frames":153,`},
+		{"--port tcp:9 --ethertype 0xf042 " + captureFile("ether-multi"), `"frames":5,`},
+		{"--addr 192.0.2.1 " + captureFile("udp-loss7"), `"flows":[]`},
 	} {
 		code, stdout, stderr := runFor(t, context.Background(), append([]string{"report", "--json"}, strings.Fields(tt.args)...)...)
 		if code != exitOK || !strings.Contains(stdout, tt.want) {
@@ -199,6 +204,10 @@ func TestReportOfIWARP(t *testing.T) {
 		"":                "term-write-bounds.pcap: 4 frames in 13 records, 1 connection; problems 1, warnings 0, notes 0\n",
 		"--port tcp:7000": "term-write-bounds.pcap: 4 frames in 13 records, 1 connection; problems 1, warnings 0, notes 0\n",
 		"--port tcp:9":    "term-write-bounds.pcap: 0 frames in 13 records, 0 flows; problems 0, warnings 0, notes 1\n",
+
+		"--addr 10.99.0.3":              "term-write-bounds.pcap: 4 frames in 13 records, 1 connection; problems 1, warnings 0, notes 0\n",
+		"--addr 1.2.3.4,10.99.0.2:7000": "term-write-bounds.pcap: 4 frames in 13 records, 1 connection; problems 1, warnings 0, notes 0\n",
+		"--addr 10.99.0.3:7000":         "term-write-bounds.pcap: 0 frames in 13 records, 0 flows; problems 0, warnings 0, notes 1\n",
 	} {
 		code, stdout, stderr := runFor(t, context.Background(), append([]string{"report", "--json", in}, strings.Fields(args)...)...)
 		var r inspect.Report

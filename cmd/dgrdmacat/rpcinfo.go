@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
@@ -42,6 +43,9 @@ the port mapper says where PROGRAM listens, and over RDMA the port is that of NF
 			if err := o.check(); err != nil {
 				return err
 			}
+			if err := o.over.of(o.at); err != nil {
+				return err
+			}
 			if len(args) == 1 {
 				return o.list(ctx, std.out)
 			}
@@ -69,7 +73,7 @@ func rpcName(program uint32) string {
 	if name := rpcNames[program]; name != "" {
 		return fmt.Sprintf("%s (%d)", name, program)
 	}
-	return fmt.Sprintf("program %d", program)
+	return "program " + rpc.ProgramNumber(program)
 }
 
 // take reads the arguments.
@@ -132,6 +136,8 @@ func (o *rpcinfoOptions) explain(ctx context.Context, at rpcAddress, err error) 
 		return nil
 	case errors.Is(context.Cause(ctx), errInterrupted):
 		return errInterrupted
+	case wrongReply(err) != "":
+		return &tcpError{at.String() + ": " + wrongReply(err), err}
 	case words != "":
 		return &tcpError{at.String() + ": " + words, err}
 	}
@@ -260,6 +266,9 @@ func (o *rpcinfoOptions) findPort(ctx context.Context) error {
 	}
 	mapper := rpcAddress{"tcp", o.at.host, portmap.Port}
 	c, err := o.dial(ctx, mapper)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return &tcpError{fmt.Sprintf("%v: there is no port mapper (rpcbind) that says where %s is: name its port, as in %v", mapper, rpcName(o.program), rpcAddress{"tcp", o.at.host, strconv.Itoa(nfsTCPPort)}), err}
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/rpc/portmap"
 )
@@ -52,7 +53,7 @@ func portMapper(t *testing.T, host string, known func() portmap.Mappings) *rpc.S
 // of the connection, and of what does not answer.
 func TestRPCInfo(t *testing.T) {
 	t.Parallel()
-	r := serveNFS(t, nfs3.NewMemory(nil), &nfs3.ServerOptions{})
+	r := serveNFS(t, localfs.NewMemory(nil), &nfs3.ServerOptions{})
 	r.overBoth(func(t *testing.T, at string) {
 		for _, args := range [][]string{{at, "nfs"}, {at, "100003", "3"}, {at, "mount", "3"}} {
 			code, out, stderr := runFor(t, patient(t), append([]string{"rpcinfo"}, args...)...)
@@ -94,7 +95,7 @@ func TestRPCInfoPortMapper(t *testing.T) {
 	}
 	defer l.Close()
 	s := rpc.NewServer(nil)
-	nfs3.NewServer(nfs3.NewMemory(nil), nil).Register(s)
+	nfs3.NewServer(localfs.NewMemory(nil), nil).Register(s)
 	go s.ServeTCP(l)
 	defer s.Close()
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
@@ -125,5 +126,6 @@ $`)
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 	r.wants(t, []string{"rpcinfo", host, "status"}, exitError, "", "tcp:"+host+":111: the port mapper does not know status (100024) over TCP: dgrdmacat rpcinfo "+host+" lists what it knows\n")
+	r.wants(t, []string{"rpcinfo", "tcp:127.0.79.1", "nfs"}, exitError, "", "tcp:127.0.79.1:111: there is no port mapper (rpcbind) that says where nfs (100003) is: name its port, as in tcp:127.0.79.1:2049\n")
 	r.wants(t, []string{"rpcinfo", "127.0.79.1"}, exitError, "", "tcp:127.0.79.1:111: nothing listens at that port: connection refused; is a port mapper (rpcbind) started there")
 }

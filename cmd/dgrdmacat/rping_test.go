@@ -195,8 +195,13 @@ func TestRpingTooMany(t *testing.T) {
 
 // TestRpingServerKilled: the client says after how many.
 func TestRpingServerKilled(t *testing.T) {
-	p, at := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
-	time.AfterFunc(300*time.Millisecond, func() { p.Process.Kill() })
+	p, at := startTCPServer(t, "rping", "-v", "--serve", "tcp:127.0.0.1:0")
+	go func() {
+		for !strings.Contains(p.out.String(), "rdma-ping-2:") && t.Context().Err() == nil { // of which the client has two behind it
+			time.Sleep(time.Millisecond)
+		}
+		p.Process.Kill()
+	}()
 	code, out, stderr := runFor(t, patient(t), "rping", "--json", "--to", at)
 	var got rpingResult
 	if err := json.Unmarshal([]byte(out), &got); err != nil {

@@ -50,6 +50,7 @@ func init() {
 		&nfsCatCommand,
 		&nfsGetCommand,
 		&nfsPutCommand,
+		&nfsRmCommand,
 		&rpcinfoCommand,
 		&topCommand,
 		&decodeCommand,

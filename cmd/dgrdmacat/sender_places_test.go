@@ -25,7 +25,7 @@ func TestPlaces(t *testing.T) {
 				t.Cleanup(func() { sim.Close() })
 				server := simulatedHost(t, sim, 1, (most+1)*stream.Memory)
 				p := &senderPlaces{most: most, taken: make(map[*stream.Stream]*place)}
-				port, err := stream.Listen(server, &stream.Options{Vet: func(peer dgrdma.PeerName, _ bool) error { return p.room(peer) }})
+				port, err := stream.Listen(server, &stream.Options{Filter: func(peer dgrdma.PeerName, _ bool) error { return p.room(peer) }})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -130,7 +130,7 @@ func TestRefusalsShareALine(t *testing.T) {
 		}
 		refuse(5, 3)
 		refuse(1, 2)
-		if got := strings.Join(said(j.take()), "\n"); got != "refused: source: it is not one of the peers, and did not introduce itself as one\nrefused: destination: it wants another endpoint id, or asks for ours and is not one of the peers, or its --profile is opencpi2, which we are not" {
+		if got := strings.Join(said(j.take()), "\n"); got != "refused: source: it is not one of the peers: --peer or --accept takes it\nrefused: destination: it wants another endpoint id, or asks for ours and is not one of the peers, or its --profile is opencpi2, which we are not" {
 			t.Errorf("at first:\n%s", got)
 		}
 		refuse(5, 3)
@@ -138,11 +138,11 @@ func TestRefusalsShareALine(t *testing.T) {
 			t.Errorf("at once: %v", got)
 		}
 		time.Sleep(refusedEvery)
-		if got := strings.Join(said(j.take()), "\n"); got != "refused 9 times: source: it is not one of the peers, and did not introduce itself as one" {
+		if got := strings.Join(said(j.take()), "\n"); got != "refused 9 times: source: it is not one of the peers: --peer or --accept takes it" {
 			t.Errorf("later:\n%s", got)
 		}
 		refuse(2, 3)
-		if got := strings.Join(said(j.rest()), "\n"); got != "refused 2 times: source: it is not one of the peers, and did not introduce itself as one" {
+		if got := strings.Join(said(j.rest()), "\n"); got != "refused 2 times: source: it is not one of the peers: --peer or --accept takes it" {
 			t.Errorf("at the end:\n%s", got)
 		}
 	})

@@ -24,17 +24,18 @@ func TestCopiedStringLimitsNothing(t *testing.T) {
 		{"listen -o FILE", "send --local"},
 	} {
 		file := filepath.Join(t.TempDir(), "copy")
-		url, end := serving(t, patient(t), strings.ReplaceAll(c.serve, "FILE", file)+" "+copied(t, 4))
-		client := append(strings.Fields(strings.ReplaceAll(c.client, "URL", url)), copied(t, 5))
-		if client[0] == "send" {
-			client = append(client, fileOf(t, random(1, 3<<20)), url)
+		url, there, here := servesOnce(t, strings.ReplaceAll(c.serve, "FILE", file)+" "+copied(t, 4), func(url string) string {
+			client := strings.ReplaceAll(c.client, "URL", url) + " " + copied(t, 5)
+			if strings.HasPrefix(client, "send") {
+				client += " " + fileOf(t, random(1, 3<<20)) + " " + url
+			}
+			return client
+		})
+		if here.code != exitOK {
+			t.Errorf("%s: %+v", c.client, here)
 		}
-		code, _, stderr := runFor(t, patient(t), client...)
-		if code != exitOK {
-			t.Errorf("%s: code %d: %s", c.client, code, stderr)
-		}
-		if code, stderr := end(); code != exitOK || strings.Contains(url, ";4096.") && !strings.HasPrefix(c.serve, "ping --once") {
-			t.Errorf("%s: on %s, code %d: %s", c.serve, url, code, stderr)
+		if there.code != exitOK || strings.Contains(url, ";4096.") && !strings.HasPrefix(c.serve, "ping --once") {
+			t.Errorf("%s: on %s, %+v", c.serve, url, there)
 		}
 	}
 }

@@ -42,6 +42,11 @@ func overTCPAlone(hint string) string {
 	return "that is an address of RDMA over TCP, which rping, ping --op and bench --op take, and no endpoint string of DG/RDMA: " + hint
 }
 
+// insteadOfRDMA says how an address begins that was given as those of NFS and ONC RPC are.
+func insteadOfRDMA(rest string) string {
+	return "addresses of RDMA over TCP begin with tcp: here, and with rdma: in nfs and rpcinfo alone: write " + tcpScheme + ":" + rest
+}
+
 // chosenPort is the one in examples of commands that have none of their own.
 const chosenPort = "7471"
 
@@ -70,6 +75,9 @@ func parseTCP(what, s, port string) (a tcpAddress, err error) {
 	need := needTCP(port)
 	if _, wrong := url.Parse(s); !isTCP(s) && wrong == nil {
 		return a, badUsage("%s %s: that is an endpoint string of DG/RDMA, and this is RDMA over TCP: %s", what, s, need)
+	}
+	if rest, is := strings.CutPrefix(s, "rdma:"); is {
+		return a, badUsage("%s %s: %s", what, s, insteadOfRDMA(rest))
 	}
 	if !isTCP(s) {
 		return a, badUsage("%s %s: %s", what, s, need)

@@ -171,7 +171,7 @@ var endpointColumns = []topColumn{
 
 // endpointFull are counters of bounds that were reached, beside what is refused; those of a host of links are
 // all such. They are shown since the beginning, for a bound is reached seldom.
-var endpointFull = []string{"strangers_unanswered", "cookies_full", "peers_dismissed", "open_evicted", "queue_full"}
+var endpointFull = []string{"strangers_unanswered", "challenges_full", "peers_dismissed", "open_evicted", "queue_full"}
 
 func timesFull(e *metrics.Endpoint) uint64 {
 	n := topChange{now: e.Counters}.counted(endpointFull...)

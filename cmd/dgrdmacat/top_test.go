@@ -45,7 +45,7 @@ func twoViews() (before, now *metrics.View) {
 				peer(1, metrics.StateUp, counts(k*1_500_000_000, k*1_000_000, k*1_500_000, 0, k*1500)),
 				peer(2, metrics.StateUp, counts(k*500_000_000, 0, k*500_000, k*50_000, k*500)),
 				peer(3, metrics.StateDown, counts(1000, 1000, 10, 0, 1)),
-				peer(4, metrics.StateIntroducing, counts(k*50, 0, k, 0, 0)),
+				peer(4, metrics.StateAsking, counts(k*50, 0, k, 0, 0)),
 				peer(5, metrics.StateUnheard, nil),
 			},
 		}
@@ -338,11 +338,17 @@ func TestTopPrintsWhatMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	write := func() error {
+		return c.Write(context.Background(), &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 1000)}}, Completion: dgrdma.Word(0, 1)})
+	}
+	if err := write(); err != nil { // the peer is up then
+		t.Fatal(err)
+	}
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		for ctx.Err() == nil {
-			c.Write(context.Background(), &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 1000)}}, Completion: dgrdma.Word(0, 1)})
+			write()
 			time.Sleep(time.Millisecond)
 		}
 	}()

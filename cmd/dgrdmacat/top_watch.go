@@ -136,8 +136,11 @@ func (w *watcher) summary() string {
 	}
 	add(sum.now, w.now)
 	add(sum.before, w.first)
-	s := fmt.Sprintf("watched %s for %v: %.1f MB out, %.1f MB in, %.2f %% of frames sent again", w.src.host, time.Since(w.began).Round(100*time.Millisecond),
-		float64(sum.counted("bytes_sent"))/1e6, float64(sum.counted("bytes_received"))/1e6, sum.again())
+	s := fmt.Sprintf("watched %s for %v: %.1f MB out, %.1f MB in", w.src.host, time.Since(w.began).Round(100*time.Millisecond),
+		float64(sum.counted("bytes_sent"))/1e6, float64(sum.counted("bytes_received"))/1e6)
+	if len(w.now.Endpoints) > 0 { // of RDMA over TCP the system sends again
+		s += fmt.Sprintf(", %.2f %% of frames sent again", sum.again())
+	}
 	if w.trouble != nil {
 		s += "; at the end: " + w.trouble.Error()
 	}

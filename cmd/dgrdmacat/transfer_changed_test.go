@@ -19,8 +19,8 @@ func TestSendOfAFileThatIsCut(t *testing.T) {
 		code         int
 	}{
 		{"cut", 1000,
-			`sent \d+ bytes` + saysTime + `, not whole\ndgrdmacat send: \S+/in changed while it was sent: \d+ of 100663296 bytes\n`,
-			`received \d+ bytes` + saysTime + `, not whole\ndgrdmacat listen: the sender, ` + saysPeer + `, gave up: \S+/in changed while it was sent: \d+ of 100663296 bytes\n`, exitError},
+			`sent \d+ bytes` + saysTime + `, not whole\ndgrdmacat send: \S+/in became shorter while it was sent: \d+ of 100663296 bytes\n`,
+			`received \d+ bytes` + saysTime + `, not whole\ndgrdmacat listen: the sender, ` + saysPeer + `, gave up: \S+/in became shorter while it was sent: \d+ of 100663296 bytes\n`, exitError},
 		{"grown", size + 1000, saysSent(size), saysReceived(size), exitOK},
 	} {
 		t.Run(c.name, func(t *testing.T) {

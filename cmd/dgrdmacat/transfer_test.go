@@ -73,7 +73,7 @@ func TestListenDistrusts(t *testing.T) {
 		{"too little", usual, []message{{opData, []byte("abc")}, {opEnd, tallyOf(5)}}, "", "cannot|what arrived is not what was sent: 3 bytes here, 5 bytes there", false},
 		{"no tally", usual, []message{{opEnd, []byte("x")}}, "", "0 bytes here, nothing that can be read there", true},
 		{"a sum nobody asked for", usual, []message{{opEnd, tallyOf(0, make([]byte, 32)...)}}, "", "0 bytes here, 0 bytes with SHA-256 0{64} there", true},
-		{"receipt out of place", usual, []message{{opReceipt, tallyOf(0)}}, "", "a message of kind 2 came that has no place here", true},
+		{"receipt out of place", usual, []message{{opReceipt, tallyOf(0)}}, "", "a message of kind 2 came that is not expected", true},
 		{"unknown kind", usual, []message{{77, nil}}, "", "a message of kind 77", true},
 		{"end of file too early", usual, []message{{opData, []byte("abc")}}, "", "the sender, " + saysPeer + ", ended before all was there", false},
 		{"mischief", usual, []message{{opData, []byte("abc")}}, "\x1b[2J\x07", `the sender, ` + saysPeer + `, gave up: \?\[2J\?`, false},
@@ -119,9 +119,9 @@ func TestListenSendsStrangersAway(t *testing.T) {
 		private    []byte
 		told, says string
 	}{
-		{nil, "what is there speaks no streams", "the other side is no dgrdmacat"},
-		{[]byte("hello"), "version 104 of streams is spoken there, 1 here", "version 104 of streams is spoken there, 1 here: use the same dgrdmacat at both ends"},
-		{[]byte{1, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}, "what is there speaks no streams: it introduced itself with 01 ff", "the other side is no dgrdmacat: it introduced itself with 01 ff"},
+		{nil, "the peer speaks no streams: it said nothing", "the other side is no dgrdmacat"},
+		{[]byte("hello"), "the peer speaks version 104 of streams, this is version 1", "the peer speaks version 104 of streams, this is version 1: use the same dgrdmacat at both ends"},
+		{[]byte{1, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}, "the peer speaks no streams: it said 01 ff", "the other side is no dgrdmacat: it introduced itself with 01 ff"},
 	} {
 		l, url := listenCat(t, []string{anyPort})
 		if _, err := dial(t, url, c.private); !errors.Is(err, link.ErrRefused) || !strings.Contains(err.Error(), c.told) {
@@ -170,7 +170,7 @@ func TestSendDistrusts(t *testing.T) {
 		{"less", hello(sized, anySize), tallyOf(2), "what arrived is not what was sent: 3 bytes here, 2 bytes there"},
 		{"no sum", hello(summed, anySize), tallyOf(3), "3 bytes with SHA-256 [0-9a-f]{64} here, 3 bytes there"},
 		{"none", hello(sized, anySize), nil, "the receiver, " + saysPeer + ", ended before all was there"},
-		{"stranger", []byte("welcome"), nil, "version 119 of streams is spoken there, 1 here: use the same dgrdmacat at both ends"},
+		{"stranger", []byte("welcome"), nil, "the peer speaks version 119 of streams, this is version 1: use the same dgrdmacat at both ends"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -184,7 +184,7 @@ func orTold(err, told error, peer url.Endpoint) error {
 // saysAll reports whether an error of a peer that is not reached says why, and what to do. A hint would lead astray.
 func saysAll(err error) bool {
 	var told *toldWhy
-	return errors.Is(err, dgrdma.ErrPeerClosed) || errors.Is(err, dgrdma.ErrNoKey) || errors.As(err, &told)
+	return errors.Is(err, dgrdma.ErrPeerClosed) || errors.Is(err, dgrdma.ErrNoKey) || errors.Is(err, dgrdma.ErrRefused) || errors.As(err, &told)
 }
 
 // placeOf is where a peer is, without the rest of its string.

@@ -8,6 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/link/stream"
 	"github.com/dgrdma/dgrdma/url"
@@ -20,10 +23,11 @@ type urlFile struct {
 	mode    fs.FileMode // of the one that was there; 0: none was
 	empty   bool        // was it, so it is somebody's, as mktemp makes one, and no earlier run's
 	written string
+	held    *os.File // what was written, with a lock that says that its endpoint is open
 }
 
 func (u *urlFile) register(fs *flag.FlagSet, when string) {
-	fs.Var(u, "url-file", when+"write the complete URL to this `file`, which is there while the endpoint is open; one that was there has to be empty, and is so again at the end, or have such a URL in it")
+	fs.Var(u, "url-file", when+"write the complete URL to this `file`, which is there while the endpoint is open; one that was there has to be empty, and is so again at the end, or have the URL of a server that runs no more")
 }
 
 func (u *urlFile) given() bool { return u.fileFlag != "" }
@@ -62,11 +66,49 @@ func (u *urlFile) replaceable() (fs.FileInfo, error) {
 	if text == "" {
 		return info, nil
 	}
+	if u.isHeld() {
+		return nil, fmt.Errorf("--url-file %s: the server whose URL is in it still runs, so it is not replaced: name another file, or end that server first", name)
+	}
 	text = strings.TrimSpace(text)
 	if there, err := url.Parse(text); (err != nil || !there.Complete()) && !isTCPServer(text) {
 		return nil, fmt.Errorf("--url-file %s: what is in it is no endpoint string, so it is not replaced: name another file, or remove this one", name)
 	}
 	return info, nil
+}
+
+// isHeld reports whether a server that runs has written the file: the lock of one that was killed is gone. Where the file
+// system has no locks no file is held.
+func (u *urlFile) isHeld() bool {
+	f, err := os.Open(u.String())
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	onDescriptor(f, func(fd int) { err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	return err == unix.EWOULDBLOCK
+}
+
+// hold has other servers leave the file alone until end. What is no regular file has no lock: the reader of a FIFO waits for its
+// end.
+func (u *urlFile) hold(s stream.Sink) {
+	f, ok := s.(syscall.Conn)
+	if !ok {
+		return
+	}
+	c, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	c.Control(func(fd uintptr) {
+		var is unix.Stat_t
+		if unix.Fstat(int(fd), &is) != nil || is.Mode&unix.S_IFMT != unix.S_IFREG || unix.Flock(int(fd), unix.LOCK_SH|unix.LOCK_NB) != nil {
+			return
+		}
+		// The lock lasts as long as one of the descriptors.
+		if second, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			u.held = os.NewFile(uintptr(second), u.String())
+		}
+	})
 }
 
 // longestURL is more than any endpoint string has.
@@ -121,6 +163,7 @@ func (u *urlFile) write(endpoint string) error {
 	if _, err := io.WriteString(s, text); err != nil {
 		return err
 	}
+	u.hold(s)
 	if err := s.Commit(); err != nil {
 		return err
 	}
@@ -132,6 +175,9 @@ func (u *urlFile) write(endpoint string) error {
 func (u *urlFile) end() error {
 	if u.written == "" {
 		return nil
+	}
+	if u.held != nil {
+		defer u.held.Close()
 	}
 	info, err := os.Stat(u.String())
 	if err != nil || !info.Mode().IsRegular() {

@@ -133,12 +133,12 @@ func TestURLFileThatWasEmpty(t *testing.T) {
 	}
 }
 
-// TestURLFileOfAnotherServer: the string of who began with the same file later stays.
+// TestURLFileOfAnotherServer: the string of who began with the same file later, as the first one was removed, stays.
 func TestURLFileOfAnotherServer(t *testing.T) {
 	file := fileOf(t, nil)
 	first, second := urlFile{fileFlag: fileFlag(file)}, urlFile{fileFlag: fileFlag(file)}
 	for _, err := range []error{
-		first.begin(), first.write("ocpi-udp-rdma:192.0.2.1;7;64.1.65535"), second.begin(), second.write("ocpi-udp-rdma:192.0.2.1;8;64.2.65535"), first.end(),
+		first.begin(), first.write("ocpi-udp-rdma:192.0.2.1;7;64.1.65535"), os.Remove(file), second.begin(), second.write("ocpi-udp-rdma:192.0.2.1;8;64.2.65535"), first.end(),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -215,5 +215,40 @@ func TestURLFileWhereNothingMayBeWritten(t *testing.T) {
 	p := asNobody(asProcess(t, "listen", "--url-file", file, "udp:127.0.0.1")).start()
 	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "permission denied") || strings.Contains(p.err.String(), "listening") {
 		t.Errorf("code %d: %s", code, &p.err)
+	}
+}
+
+// TestURLFileOfARunningServer checks that a second server with the same file leaves it to the first one, which runs, and says so, whichever
+// commands they are; and that it takes the file when the first one has ended.
+func TestURLFileOfARunningServer(t *testing.T) {
+	noGoroutineLeft(t)
+	for i, first := range urlFileServers {
+		for _, there := range []string{"", "empty"} {
+			second := urlFileServers[(i+1)%len(urlFileServers)]
+			file := filepath.Join(t.TempDir(), "url")
+			if there != "" {
+				if err := os.WriteFile(file, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				runFor(t, ctx, append(strings.Fields(first), "--url-file", file)...)
+			}()
+			url := urlIn(t, file)
+			soon, cancel := context.WithTimeout(t.Context(), patience)
+			code, _, said := runFor(t, soon, append(strings.Fields(second), "--url-file", file)...)
+			cancel()
+			if code != exitError || !strings.Contains(said, "--url-file "+file+": the server whose URL is in it still runs, so it is not replaced: name another file, or end that server first\n") {
+				t.Errorf("%s after %s: code %d, %s", second, first, code, said)
+			}
+			if got := urlIn(t, file); got != url {
+				t.Errorf("%s after %s: the file has %q, want %q", second, first, got, url)
+			}
+			stop()
+			<-ended
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
@@ -148,6 +149,8 @@ func parseString(what, s, hint string) (url.Endpoint, error) {
 	switch {
 	case isTCP(s):
 		return u, badUsage("%s %s: %s", what, s, overTCPAlone(hint))
+	case strings.HasPrefix(s, "rdma:"):
+		return u, badUsage("%s %s: that is an address of nfs and rpcinfo, and no endpoint string of DG/RDMA: %s", what, s, hint)
 	case err != nil && placeLike(s) != "":
 		return u, badUsage("%s %s%s", what, s, didYouMean(placeLike(s)))
 	case errors.As(err, &wrong) && wrong.Offset == 0:

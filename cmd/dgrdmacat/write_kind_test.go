@@ -47,11 +47,11 @@ func TestWriteOfAnotherKind(t *testing.T) {
 	noGoroutineOfItsOwnLeft(t)
 	url, out, end := servingMemory(t, "--accept", "any", "udp:127.0.0.1")
 	code, _, stderr := runFor(t, t.Context(), "write", "--profile", "opencpi", "--to", url+"?giveup=2s", "--addr", "0", "--text", "x")
-	if code != exitError || !strings.Contains(stderr, "is it not of the kind opencpi?") {
+	if code != exitError || !strings.Contains(stderr, "or it is of another kind and needs its profile") || !strings.HasSuffix(stderr, noneBetweenUs+"\n") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	code, _, stderr = runFor(t, t.Context(), "write", "--profile", "fpga", "--to", url+"?giveup=2s", "--addr", "0", "--text", "abcd", "--flag-addr", "64")
-	if code != exitError || !strings.Contains(stderr, "is it no card but of another kind? Another dgrdmacat is of the kind native") {
+	if code != exitError || !strings.Contains(stderr, "or it is of another kind and needs its profile") || !strings.HasSuffix(stderr, noneBetweenUs+"\n") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	if code, stderr := end(); code != exitOK {
@@ -62,7 +62,7 @@ func TestWriteOfAnotherKind(t *testing.T) {
 			t.Errorf("serve says %q alone: %s", raw, out.String())
 		}
 	}
-	if !strings.Contains(out.String(), ": no_session: it has not introduced itself to this run: does it know an earlier one, or is it of another kind? --profile") {
+	if !strings.Contains(out.String(), ": no_session: it has no session with this run: does it know an earlier one, or is it of another kind? --profile") {
 		t.Errorf("serve does not ask for the kind: %s", out.String())
 	}
 }

@@ -238,6 +238,8 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 		return nil // as it was meant to end
 	case interrupted:
 		return fmt.Errorf("%w after %d of %s, %s", errInterrupted, w.times.Load(), count(w.o.count, "time"), count(w.meter.moved.Load(), "byte"))
+	case errors.Is(err, dgrdma.ErrRefused):
+		return fmt.Errorf("%w; this one is %s", err, own.URLTo(w.conn))
 	case saysAll(err):
 		return err
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
@@ -259,7 +261,7 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 const askFor = 2 * time.Second
 
 // there reports whether a peer answers that was given up. One of our own kind that took
-// nothing yet had answered our introduction just before. One that took something is
+// nothing yet had answered HELLO just before. One that took something is
 // asked by an empty write, which it takes whatever addresses it refuses. What others
 // would make of that is not known: of them it is told by when they were heard last.
 func (w *writer) there(ctx context.Context, giveUp time.Duration) bool {

@@ -97,7 +97,7 @@ func (s *source) fill(b []byte, at uint64) error {
 	case n == len(b):
 		return nil
 	case err == io.EOF:
-		return fmt.Errorf("%s became shorter while it was read: it had %s, now %d", s.name, count(s.size, "byte"), at+uint64(n))
+		return fmt.Errorf("%s became shorter while it was read: it had %s, now at most %d", s.name, count(s.size, "byte"), at+uint64(n))
 	}
 	return fmt.Errorf("read %s: %w", s.name, err)
 }

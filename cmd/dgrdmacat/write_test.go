@@ -347,6 +347,13 @@ func TestWriteRefusesBeforeSending(t *testing.T) {
 	}
 }
 
+// refusing is memory that takes nothing.
+type refusing struct{ *dgrdma.Region }
+
+func (refusing) Admit(dgrdma.EndpointID, *frame.Message) ([]byte, error) {
+	return nil, errors.New("refused")
+}
+
 func TestWriteSaysWhoDoesNotAnswer(t *testing.T) {
 	noGoroutineLeft(t)
 	nobody := localString(free(t), 4096, 2) + "?giveup=200ms"
@@ -355,10 +362,9 @@ func TestWriteSaysWhoDoesNotAnswer(t *testing.T) {
 		!strings.Contains(stderr, "is it there, and does it take ocpi-udp-rdma:127.0.0.1;") || !strings.HasPrefix(out, "0 bytes in 0 transactions") || strings.Contains(out, "acknowledged") {
 		t.Errorf("code %d: %s%s", code, out, stderr)
 	}
-	// One that has less memory than its string says.
-	e := opened(t, regionOf(t, 4096))
+	e := opened(t, refusing{regionOf(t, 4096)})
 	defer e.Close()
-	code, out, stderr = runFor(t, t.Context(), "write", "--json", "--to", strings.Replace(e.URL(), ";4096.", ";8192.", 1)+"?giveup=200ms", "--addr", "4095", "--text", "xy")
+	code, out, stderr = runFor(t, t.Context(), "write", "--json", "--to", e.URL()+"?giveup=2s", "--addr", "0", "--text", "xy")
 	var got written
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -423,7 +429,7 @@ func TestWriteNoticesAShrinkingFile(t *testing.T) {
 	if err := s.fill(b, 200); err != nil {
 		t.Error(err)
 	}
-	if err := s.fill(b, 250); err == nil || !strings.Contains(err.Error(), "became shorter while it was read: it had 1000 bytes, now 300") {
+	if err := s.fill(b, 250); err == nil || !strings.Contains(err.Error(), "became shorter while it was read: it had 1000 bytes, now at most 300") {
 		t.Errorf("%v", err)
 	}
 }

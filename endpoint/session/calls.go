@@ -1,7 +1,5 @@
 package session
 
-import "github.com/dgrdma/dgrdma/ack"
-
 // Connect asks for a session, and for another one whenever it ends. While there is one, which the peer began, it remains.
 func (m *Machine) Connect(at At, e Epochs) (o Output) {
 	m.Connected = true
@@ -23,14 +21,14 @@ func (m *Machine) Restart(at At, e Epochs) (o Output) {
 // GiveUp ends the session or the attempt because the peer does not answer. The state is Down until the program or the
 // peer asks for another one.
 func (m *Machine) GiveUp(e Epochs) (o Output) {
+	refused, why := m.Refused, m.Refusal
 	switch m.State {
 	case Asking:
-		refused, why := m.Refused, m.Refusal
 		m.end(e, NoAnswer, &o)
-		m.Refused, m.Refusal = refused, why
 	case Confirming, Up:
 		m.end(e, PeerSilent, &o)
 	}
+	m.Refused, m.Refusal = refused, why
 	return o
 }
 
@@ -39,33 +37,9 @@ func (m *Machine) Close(e Epochs) (o Output) {
 	if m.open() {
 		o.Reply = Frame{Kind: Bye, Sender: m.Local, Receiver: m.Remote}
 	}
-	m.Connected = false
+	m.Connected, m.KeepRemote, m.kept = false, false, false
 	m.end(e, WasClosed, &o)
 	return o
-}
-
-// Retry sends HELLO or CONFIRM again when it is time for it, or now: for a path that has just opened, as by an agreed key.
-func (m *Machine) Retry(at At, now bool) (o Output) {
-	if m.State != Asking && m.State != Confirming || !now && at.Now < m.retry.at {
-		return o
-	}
-	most := mostRetry
-	if m.State == Asking && !at.Posted {
-		most = idleRetry
-	}
-	m.retry.wait = min(2*m.retry.wait, most)
-	m.retry.at = at.Now.Add(m.retry.wait)
-	if m.State == Asking {
-		o.Reply = Frame{Kind: Hello, Sender: m.Local}
-	} else {
-		m.confirm(at, &o)
-	}
-	return o
-}
-
-// RetryAt returns when Retry is to be called next. Not ok: in this state there is nothing to repeat.
-func (m *Machine) RetryAt() (at ack.Instant, ok bool) {
-	return m.retry.at, m.State == Asking || m.State == Confirming
 }
 
 // Answer acts on a frame of an unknown source: state None. It keeps nothing. takes: the frame begins a session, and
@@ -88,5 +62,6 @@ func Answer(at At, e Epochs, f *Frame, refusal Refusal) (m Machine, o Output, ta
 			o.Reply = refused
 		}
 	}
+	o.Foreign = o == Output{} || o.Reply.Kind == Reject
 	return m, o, false
 }

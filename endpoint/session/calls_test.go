@@ -111,9 +111,61 @@ func TestResetsAreAnsweredSeldom(t *testing.T) {
 
 // TestGiveUpRemembersTheRefusal checks that the reason of a REFUSED outlives the attempt, for the error that the program gets.
 func TestGiveUpRemembersTheRefusal(t *testing.T) {
-	m, e := in(Asking), &fixed{}
-	m.Receive(surroundings, e, &Frame{Kind: Refused, Receiver: local, Refusal: NeedsSeal})
-	if m.GiveUp(e); m.State != Down || !m.Refused || m.Refusal != NeedsSeal {
-		t.Errorf("%+v", m)
+	for _, s := range []State{Asking, Confirming} {
+		m, e := in(s), &fixed{}
+		m.Receive(surroundings, e, &Frame{Kind: Refused, Receiver: local, Refusal: NeedsSeal})
+		if m.GiveUp(e); m.State != Down || !m.Refused || m.Refusal != NeedsSeal {
+			t.Errorf("%v: %+v", s, m)
+		}
+	}
+}
+
+// TestShortPauses checks that HELLO and CONFIRM leave as often as the caller asks while something is posted, where a peer is given up soon.
+func TestShortPauses(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, time.Minute} {
+		most := time.Second
+		if pause > 0 {
+			most = min(pause, most)
+		}
+		for _, s := range []State{Asking, Confirming} {
+			m, e, at := in(Down), &fixed{}, At{Now: surroundings.Now, Posted: true, Pause: pause}
+			m.Connect(at, e)
+			if s == Confirming {
+				m.Receive(at, e, &Frame{Kind: Welcome, Sender: remote, Receiver: told})
+			}
+			wait := min(20*time.Millisecond, most)
+			for range 10 {
+				if next, _ := m.RetryAt(); next != at.Now.Add(wait) {
+					t.Fatalf("%v, at most %v: next after %v, want %v", s, pause, next.Sub(at.Now), wait)
+				}
+				at.Now = at.Now.Add(wait)
+				m.Retry(at, false)
+				wait = min(2*wait, most)
+			}
+		}
+	}
+}
+
+// TestHurry checks that the next HELLO leaves at once when something is posted, or as soon as one may follow the last, and that
+// pauses begin again then.
+func TestHurry(t *testing.T) {
+	for _, since := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, time.Second} {
+		m, e, at := in(Down), &fixed{}, At{Now: surroundings.Now}
+		m.Connect(at, e)
+		for range 12 {
+			at.Now, _ = m.RetryAt()
+			m.Retry(at, false)
+		}
+		last := at.Now
+		at.Now, at.Posted = at.Now.Add(since), true
+		m.Hurry(at)
+		for _, want := range []time.Duration{max(since, 20*time.Millisecond), 20 * time.Millisecond, 40 * time.Millisecond} {
+			next, _ := m.RetryAt()
+			if next.Sub(last) != want {
+				t.Errorf("posted %v after a HELLO: the next after %v, want %v", since, next.Sub(last), want)
+			}
+			last, at.Now = next, next
+			m.Retry(at, false)
+		}
 	}
 }

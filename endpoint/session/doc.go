@@ -1,6 +1,9 @@
-// Package session has the life cycle of a session between two endpoints of our own kind, as
-// a machine that is told what arrived and what time it is, and says what to send. It has no
-// goroutine, lock, clock or socket.
+// Package session has the sessions between two endpoints of our own kind, as machines that
+// are told what arrived and what time it is, and say what to send. It has no
+// goroutine, lock, clock or socket. It promises no compatibility: it is for package dgrdma.
+//
+// [Machine] is the life cycle of a session. [Receiver] knows which frames of the session came and what they acknowledge, [Sender] writes the
+// headers of those that leave and knows what is to be acknowledged; [Owe] is where both meet, after each batch.
 //
 // # Epochs
 //
@@ -35,7 +38,7 @@
 //	Confirming  WELCOME arrived: CONFIRM is sent, and data; whether the peer has the session is not known yet
 //	Up          the peer has shown that it has the session
 //
-// The table in cells.go has what happens in each state with each input. The tests explore
+// The table in transitions.go has what happens in each state with each input. The tests explore
 // all orders of events of two machines, see explore_test.go: no message is applied twice, no
 // write is reported done that is not, and both sides come to one session from every state.
 package session

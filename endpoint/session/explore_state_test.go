@@ -255,7 +255,7 @@ func (w *world) does(x int, o Output, v *variant) (bad string) {
 	}
 	s.Machine.retry, s.Machine.check = retry{}, 0 // time stands still, and each repetition may come at any time
 	if v.again {
-		s.Machine.dead = [mostDead]Epoch{}
+		s.Machine.rejected = rejectedPairs{}
 	}
 	return bad
 }

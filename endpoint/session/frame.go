@@ -48,4 +48,5 @@ type Frame struct {
 	Check         uint32  // of WELCOME and CONFIRM, see [Epochs]
 	Refusal       Refusal // of REFUSED
 	QuotedTag, ID uint32  // of RESET
+	Copy          uint8   // of RESET: of the frame that it answers, for the caller
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -37,26 +36,25 @@ const (
 	WasClosed  // by the program
 )
 
-const (
-	firstRetry = 20 * time.Millisecond
-	mostRetry  = time.Second
-	idleRetry  = 8 * time.Second // of HELLO, when nothing is posted
-
-	mostDead = 4
-)
-
 // At is what a machine is told of its surroundings with each input.
 type At struct {
 	Now    ack.Instant
 	Next   uint32 // the id of the next frame of the session, unused outside of one
 	Posted bool   // a program waits for something to be sent
 	Takes  bool   // the endpoint takes unknown sources, and has room for one
+	// Pause bounds the time between two HELLOs, or CONFIRMs, while something is posted: where a peer is given up soon some have to leave
+	// before. 0: mostRetry.
+	Pause time.Duration
 }
 
 // Output is what a machine says after an input.
 type Output struct {
 	Reply Frame // to be sent now, unless it is NoFrame
 	Bell  bool  // an empty frame is to be sent, unless one is under way with an id from UpID on
+	// Untaken: the frame whose id the input has arrived before the peer had the session. It is to be sent again in state Up.
+	Untaken bool
+	// Foreign: the frame is of no session and no attempt that there is, or may begin now. It has changed nothing.
+	Foreign bool
 	// Ended: a session or an attempt ended. All that is posted fails, and what is held of the peer's transactions is released.
 	// Ended is told before what follows in the same output.
 	Ended  Why
@@ -72,27 +70,22 @@ type Machine struct {
 	Remote Epoch
 	// UpID is the id of the first frame that left in state Up. The peer has had the session before that.
 	UpID uint32
+	// Early: frames before UpID left in state Confirming, and wait for acknowledgement as far as is known.
+	Early bool
 	// Connected: the program connects to the peer. When a session ends the machine asks for
 	// another one. Otherwise the peer came by itself, and the state is None then.
 	Connected bool
-	// KeepRemote: the machine does not ask for a session when the peer has lost the present one.
+	// KeepRemote: the session is to be with the process of the peer that began it. When it ends there is no other one, whether the peer asks
+	// for it or not, until the program does.
 	KeepRemote bool
-	// Refused: the peer answered REFUSED to the present attempt, with Refusal.
+	// Refused: the peer answered REFUSED to the last HELLO or CONFIRM that it answered, with Refusal. There is no session.
 	Refused bool
 	Refusal Refusal
 
-	check uint32 // of the WELCOME
-	// dead are remote epochs that rejected Local, or 0. A pair that was rejected is never a session: frames of
-	// its first use may still arrive, and ids would begin again.
-	dead  [mostDead]Epoch
-	retry retry
-}
-
-// retry is when HELLO or CONFIRM is sent again.
-type retry struct {
-	at   ack.Instant
-	wait time.Duration
-	last ack.Instant // when the last CONFIRM was sent
+	kept     bool   // such a session has ended; the state is Down
+	check    uint32 // of the WELCOME
+	rejected rejectedPairs
+	retry    retry
 }
 
 // Tag returns the tag of frames that are sent in the session.
@@ -118,7 +111,7 @@ func (m *Machine) ask(at At, e Epochs, o *Output) {
 
 func (m *Machine) hello(at At, o *Output) {
 	o.Reply = Frame{Kind: Hello, Sender: m.Local}
-	m.retry = retry{at: at.Now.Add(firstRetry), wait: firstRetry}
+	m.retry = retry{at: at.Now.Add(at.first()), wait: at.first()}
 }
 
 // begin begins a session in state Up, which the peer has shown that it has. That peer is answered.
@@ -132,7 +125,8 @@ func (m *Machine) begin(local, remote Epoch, o *Output) {
 // rise notes that the peer has shown that it has the session.
 func (m *Machine) rise(at At, o *Output) {
 	if m.State == Confirming {
-		m.State, m.UpID, m.retry = Up, at.Next, retry{}
+		m.State, m.UpID, m.retry, m.Refused = Up, at.Next, retry{}, false
+		m.Early = at.Next != uint32(m.Local)+1
 		o.Rises = true
 	}
 }
@@ -148,8 +142,9 @@ func (m *Machine) end(e Epochs, why Why, o *Output) {
 	if m.State >= Asking {
 		e.End()
 	}
+	kept := m.KeepRemote && (m.open() || m.kept)
 	m.become(Down)
-	if !m.Connected {
+	if m.kept = kept; !m.Connected && !kept {
 		m.State = None
 	}
 	o.Ended = why
@@ -162,9 +157,6 @@ func (m *Machine) lost(at At, e Epochs, o *Output) {
 		m.ask(at, e, o)
 	}
 }
-
-// isDead reports whether the peer rejected the pair of remote and Local.
-func (m *Machine) isDead(remote Epoch) bool { return slices.Contains(m.dead[:], remote) }
 
 // welcome answers a HELLO of initiator.
 func welcome(local, initiator Epoch, e Epochs) Frame {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, ctx context.Context, out io.Writer) (url string, ended chan error) {
 	where, in := io.Pipe()
 	ended = make(chan error, 1)
-	go func() { ended <- receive(ctx, "udp:127.0.0.1?giveup=500ms", in, out) }()
+	go func() { ended <- receive(ctx, "udp:127.0.0.1?giveup=5s", in, out) }()
 	url, err := bufio.NewReader(where).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func FuzzFilter(f *testing.F) {
 	r := Options{}.recogniser()
 	dirty, clean := capturetest.Frame()
 	ack := []byte{2, 0, 1, 0, 5, 0, 9, 0, 1, 0}
-	for _, b := range [][]byte{dirty, clean, ack, hello(0, 3, frame.Hello{Life: 7}), hello(3, 0, frame.Hello{Life: 7, Peer: 7, Refers: true})} {
+	for _, b := range [][]byte{dirty, clean, ack, hello(0, 3, asks), hello(3, 0, refuses)} {
 		f.Add(append([]byte{0, 0}, b...))
 		f.Add(append([]byte{2, 0}, b...))
 	}
@@ -87,12 +87,12 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// hello returns the frame of an introduction between two ids.
-func hello(dst, src frame.EndpointID, h frame.Hello) []byte {
-	b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize)
-	hdr := frame.Header{Dst: dst, Src: src, Flags: frame.FlagMessages}
-	hdr.Put(b)
-	m := h.Message()
-	m.Put(b[frame.HeaderSize:])
+// asks asks who is there, and refuses is the answer.
+var asks, refuses = frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}, frame.Handshake{Kind: frame.HandshakeRefused, Sender: 7, Receiver: 7}
+
+// hello returns a frame of a handshake between two ids.
+func hello(dst, src frame.EndpointID, h frame.Handshake) []byte {
+	b := make([]byte, frame.HandshakeSize)
+	h.Put(b, dst, src)
 	return b
 }

@@ -1,9 +1,6 @@
 package captured
 
 import (
-	"bytes"
-	"encoding/binary"
-
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal/datagram"
 )
@@ -41,11 +38,6 @@ func (j *joined) split() int {
 		return size
 	}
 	end, known := endOf(&first)
-	if size := stampedSize(&first); !known && size > 0 && j.length%size == 0 { // cut within the stamp of the first
-		if j.size = size; j.fits() {
-			return size
-		}
-	}
 	if !known {
 		return j.length
 	}
@@ -57,19 +49,6 @@ func (j *joined) split() int {
 	}
 	j.size = j.length
 	return j.length
-}
-
-// stampedSize returns how long the datagram of a frame is that acknowledges, has no messages, and a stamp; 0: p does or has.
-func stampedSize(p *Packet) int {
-	h, ok := p.Header()
-	if !ok || h.HasMessages() || h.AckCount == 0 || p.Seal() != datagram.Plain {
-		return 0
-	}
-	size := frame.HeaderSize + frame.StampSize
-	if h.Flags&frame.FlagChecksum != 0 {
-		size = frame.CheckedSize(size)
-	}
-	return frame.PrefixSize + size
 }
 
 // at returns the frame whose datagram begins at an offset.
@@ -139,13 +118,13 @@ func contentEnd(p *Packet) (end int, known bool) {
 		return sessionEnd(p)
 	}
 	if !h.HasMessages() {
-		return behind(p, frame.HeaderSize, frame.StampSize)
+		return frame.HeaderSize, true
 	}
-	more, said, asks := true, 0, false // bytes after the messages, and whether these may ask whether frames of a length arrive
+	more, said := true, 0 // bytes after the messages
 	end = frame.HeaderSize
 	for m := range p.Messages() {
 		if end == frame.HeaderSize {
-			said, asks = saidAfter(&m)
+			said = saidAfter(&h, &m)
 		}
 		end += frame.MessageHeaderSize + int(m.Len)
 		if more = m.More; more {
@@ -155,44 +134,24 @@ func contentEnd(p *Packet) (end int, known bool) {
 	if more {
 		end += frame.MessageHeaderSize
 	}
-	if size, ok := probed(p, end); asks && ok {
-		return size, true
-	}
 	if said > 0 {
 		return behind(p, end, said)
 	}
 	return end, !more
 }
 
-// saidAfter returns how long is what may be said after a message that introduces its sender, and whether that may ask whether frames of a length arrive.
-func saidAfter(m *frame.Message) (size int, asks bool) {
-	if h, ok := frame.HandshakeOf(&frame.Frame{}, m); ok && h.Kind == frame.HandshakeConfirm {
-		return frame.ServicesSize, false
+// saidAfter returns how long is what may be said after the message of a handshake.
+func saidAfter(of *frame.Header, m *frame.Message) (size int) {
+	switch h, _ := frame.HandshakeOf(&frame.Frame{Header: *of}, m); {
+	case h.Kind.HasServices():
+		return frame.ServicesSize
+	case h.Kind == frame.HandshakeRefused:
+		return frame.RefusalSize
 	}
-	h, ok := m.Hello()
-	switch {
-	case !ok:
-		return 0, false
-	case h.Refers:
-		return frame.IdentitySize, false
-	}
-	return frame.ServicesSize, h.Peer != 0 && !h.Tells && !h.Leaves
+	return 0
 }
 
-// probed returns how long a frame says that it is. After its message at end it asks whether frames of that length arrive: it has zeros
-// up to there.
-func probed(p *Packet, end int) (size int, ok bool) {
-	from, to := end+frame.ServicesSize, end+frame.ServicesSize+frame.SizeProbeSize
-	if len(p.Data) < to {
-		return 0, false
-	}
-	var asked [frame.SizeProbeSize]byte
-	size = int(binary.LittleEndian.Uint16(p.Data[to-2:]))
-	frame.SizeProbe{Size: size}.Put(asked[:])
-	return size, bytes.Equal(p.Data[from:to], asked[:]) && to <= size && size <= p.Length
-}
-
-// behind returns where a frame ends that may have a stamp, services or an identity, of
+// behind returns where a frame ends that may have services or a refusal, of
 // that size at end. In a frame that was cut before that, there are some or none.
 func behind(p *Packet, end, size int) (int, bool) {
 	if len(p.Data) < min(p.Length, end+size) {

@@ -25,23 +25,17 @@ func withData(seq frame.Seq, n int) []byte {
 	return b
 }
 
-func stampedAck(seq frame.Seq) []byte {
-	b := make([]byte, frame.PrefixSize+frame.HeaderSize+frame.StampSize)
+func plainAck(seq frame.Seq) []byte {
+	b := make([]byte, frame.PrefixSize+frame.HeaderSize)
 	h := frame.Header{Dst: 2, Src: 1, Seq: seq, AckStart: 9, AckCount: 3}
 	h.Put(b[frame.PrefixSize:])
-	frame.Stamp{Life: 5, ID: 1<<16 | uint32(seq), Start: 9}.Put(b[frame.PrefixSize+frame.HeaderSize:])
 	return b
 }
 
-func plainAck(seq frame.Seq) []byte {
-	return stampedAck(seq)[:frame.PrefixSize+frame.HeaderSize]
-}
-
-// introduction is a hello from 1 to 2 that lists services.
-func introduction(t testing.TB, seq frame.Seq) []byte {
-	b := withData(seq, 0)
-	m := frame.Hello{Life: 5}.Message()
-	m.Put(b[frame.PrefixSize+frame.HeaderSize:])
+// introduction is a HELLO from 1 to 2 that lists services.
+func introduction(t testing.TB, epoch uint32) []byte {
+	b := withData(0, 0)
+	(&frame.Handshake{Kind: frame.HandshakeHello, Sender: epoch}).Put(b[frame.PrefixSize:], 2, 1)
 	var s frame.Services
 	for i, name := range []string{"memory", "link"} {
 		n, err := frame.ParseServiceName(name)
@@ -52,42 +46,6 @@ func introduction(t testing.TB, seq frame.Seq) []byte {
 	list := make([]byte, frame.ServicesSize)
 	s.Put(list)
 	return append(b, list...)
-}
-
-// sizeProbe is an introduction, to a life that it knows, that asks whether frames of that length arrive.
-func sizeProbe(t testing.TB, seq frame.Seq, size int) []byte {
-	b := introduction(t, seq)
-	m := frame.Hello{Life: 5, Peer: 6}.Message()
-	m.Put(b[frame.PrefixSize+frame.HeaderSize:])
-	at := len(b)
-	b = append(b, make([]byte, size+frame.PrefixSize-at)...)
-	frame.SizeProbe{Size: size}.Put(b[at:])
-	return b
-}
-
-// TestCutAcknowledgements checks that acknowledgements that were joined are taken apart where a snap length leaves nothing of the first
-// but its header.
-func TestCutAcknowledgements(t *testing.T) {
-	for _, checksum := range []bool{false, true} {
-		var acks [][]byte
-		for i := range frame.Seq(5) {
-			acks = append(acks, stampedAck(10+i))
-		}
-		if checksum {
-			acks = checked(acks...)
-		}
-		for wire, c := range capturetest.Joined(t, acks...) {
-			for _, there := range []int{10, 16, 21} { // of the first
-				cut := c
-				cut.Length = len(c.Data)
-				cut.Data = c.Data[:len(c.Data)-5*len(acks[0])+frame.PrefixSize+there]
-				all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, true, cut), Options{})
-				if err != nil || len(all) != 1 || stats.Hidden != 4 || all[0].Length != len(acks[0])-frame.PrefixSize || len(all[0].Data) != there {
-					t.Errorf("checksum %v, %s, %d bytes: %+v, %v", checksum, wire, there, stats, err)
-				}
-			}
-		}
-	}
 }
 
 // between gives a copy of a datagram other endpoints.
@@ -109,11 +67,10 @@ func checked(datagrams ...[]byte) (all [][]byte) {
 }
 
 func TestJoinedDatagrams(t *testing.T) {
-	var full, acks, plain, some, sources, destinations, heard [][]byte
+	var full, acks, some, sources, destinations, heard [][]byte
 	for i := range frame.Seq(44) {
 		full = append(full, withData(65530+i, 1432))
-		acks = append(acks, stampedAck(65530+i))
-		plain = append(plain, plainAck(65530+i))
+		acks = append(acks, plainAck(65530+i))
 		some = append(some, padded(withData(i, 1429), 3))
 		sources = append(sources, between(1+uint16(i)%4, 2, full[i]))
 		destinations = append(destinations, between(1, 2+uint16(i)%4, full[i]))
@@ -126,35 +83,25 @@ func TestJoinedDatagrams(t *testing.T) {
 		"an introduction behind":    append(full[:20:20], serves),
 		"introductions":             {serves, serves, serves},
 		"a bare one behind two":     {serves, serves, bare},
-		"bare introductions":        {bare, bare, stampedAck(3)},
+		"bare introductions":        {bare, bare, plainAck(3)},
 		"padded introductions":      {padded(serves, 3), padded(serves, 3), serves},
 		"data behind introductions": {serves, serves, withData(9, 100)},
-		"asks for a length before":  {sizeProbe(t, 7, 1466), withData(8, 1432), withData(9, 100)},
-		"asks for lengths":          {sizeProbe(t, 7, 1472), sizeProbe(t, 8, 1472), serves},
-		"checked, asks before":      checked(sizeProbe(t, 7, 1466), withData(8, 1432), stampedAck(9)),
 		"several introduced":        {serves, between(1, 3, serves), between(1, 4, serves)},
 		"another introduced behind": append(full[:20:20], between(9, 2, serves)),
 		"full frames":               full,
 		"two":                       full[:2],
 		"a shorter one behind":      append(full[:20:20], withData(9, 1431)),
-		"an acknowledgement behind": append(full[:20:20], stampedAck(9)),
 		"a bare one behind":         append(full[:1:1], plainAck(9)),
 		"acknowledgements":          acks,
-		"bare acknowledgements":     plain,
-		"a bare one behind stamps":  append(acks[:5:5], plainAck(1)),
-		"without data":              {hello, hello, stampedAck(3)},
+		"without data":              {hello, hello, plainAck(3)},
 		"padding behind the frames": some,
 		"largest":                   {withData(1, 32000), withData(2, 32000)},
 		"several sources":           sources,
 		"several destinations":      destinations,
 		"several to acknowledge":    heard,
-		"another source behind":     append(full[:20:20], between(9, 2, stampedAck(1))),
+		"another source behind":     append(full[:20:20], between(9, 2, plainAck(1))),
 		"with checksums":            checked(full...),
-		"checked acknowledgements":  checked(acks...),
 		"checked introductions":     checked(serves, serves, bare),
-		"checked without data":      checked(hello, hello, stampedAck(3)),
-		"checked several to hear":   checked(heard...),
-		"a checked one behind":      checked(append(full[:20:20], stampedAck(9))...),
 		"bare ones to two":          {plainAck(5), between(1, 9, plainAck(5))},
 	} {
 		for wire, c := range capturetest.Joined(t, datagrams...) {
@@ -205,7 +152,6 @@ func TestNotJoined(t *testing.T) {
 		"longer behind":       {first, withData(2, 101)},
 		"too short behind":    {first, plainAck(2)[:11]},
 		"gap":                 {padded(first, 8), third},
-		"stamp":               {stampedAck(1)},
 		"bare":                {plainAck(1)},
 		"shorter in between":  {first, withData(2, 99), third},
 		"a prefix of its own": {first, append([]byte{9, 9}, third[2:]...)},
@@ -237,16 +183,16 @@ func TestNotJoined(t *testing.T) {
 	}
 }
 
-// A stamp that does not fit its frame is no sign of one.
-func TestPlausibleStamps(t *testing.T) {
-	good := stampedAck(9)
+// TestPlausibleAcks checks that a frame without messages is one only if it acknowledges, and nothing follows its header.
+func TestPlausibleAcks(t *testing.T) {
+	good := plainAck(9)
 	bad := bytes.Clone(good)
-	bad[frame.PrefixSize+frame.HeaderSize+4]++
+	bad[frame.PrefixSize+8] = 0
 	for _, tt := range []struct {
 		name string
 		data []byte
 		want int
-	}{{"good", good, 1}, {"bad", bad, 0}, {"short", good[:len(good)-1], 0}, {"long", padded(good, 1), 0}} {
+	}{{"good", good, 1}, {"of nothing", bad, 0}, {"short", good[:len(good)-1], 0}, {"long", padded(good, 1), 0}, {"with a checksum", checked(good)[0], 0}} {
 		_, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, true, capturetest.Joined(t, tt.data)["IPv4"]), Options{})
 		if err != nil || stats.Packets != tt.want || stats.Other != 1-tt.want {
 			t.Errorf("%s: %+v, %v", tt.name, stats, err)
@@ -259,11 +205,11 @@ func TestJoinedAndCut(t *testing.T) {
 	serves := introduction(t, 7)
 	for name, datagrams := range map[string][][]byte{
 		"frames": {withData(1, 50), withData(2, 50), withData(3, 50), withData(4, 8)},
-		"acks":   {stampedAck(1), stampedAck(2), stampedAck(3), stampedAck(4)},
+		"acks":   {plainAck(1), plainAck(2), plainAck(3), plainAck(4)},
 		"several sources": {
 			withData(1, 50), between(3, 2, withData(9, 50)), between(4, 2, withData(3, 50)), between(3, 2, withData(4, 8)),
 		},
-		"several to acknowledge":    {stampedAck(1), between(1, 3, stampedAck(2)), between(1, 4, stampedAck(3)), stampedAck(4)},
+		"several to acknowledge":    {plainAck(1), between(1, 3, plainAck(2)), between(1, 4, plainAck(3)), plainAck(4)},
 		"an introduction behind":    {withData(1, 150), withData(2, 150), withData(3, 150), serves},
 		"introductions":             {serves, serves, serves, introduction(t, 8)},
 		"several introduced":        {serves, between(1, 3, serves), between(1, 4, serves), serves},

@@ -188,7 +188,7 @@ func FuzzReader(f *testing.F) {
 		f.Add(capturetest.Pcap(binary.LittleEndian, false, p))
 		f.Add(capturetest.Ng(binary.BigEndian, p, p))
 	}
-	for _, p := range capturetest.Joined(f, withData(1, 20), withData(2, 20), stampedAck(3)) {
+	for _, p := range capturetest.Joined(f, withData(1, 20), withData(2, 20), plainAck(3)) {
 		f.Add(capturetest.Pcap(binary.LittleEndian, false, p))
 	}
 	for _, p := range capturetest.Joined(f, introduction(f, 1), introduction(f, 2), introduction(f, 3)) {

@@ -20,13 +20,18 @@ type Options struct {
 	// are taken, even if they do not parse. Without any, what looks like a
 	// frame is taken.
 	Ports []uint16
+	// None is for captures of which only iWARP is wanted: nothing is taken for DG/RDMA.
+	None bool
 }
 
 // Filter returns what a live capture needs to take for these options.
 func (o Options) Filter() capture.Filter {
 	r := o.recogniser()
 	f := capture.Filter{EtherType: r.EtherType, Ports: r.Ports}
-	if len(r.Ports) == 0 {
+	switch {
+	case o.None:
+		f.Datagram = []bpf.Instruction{bpf.RetConstant{Val: 0}}
+	case len(r.Ports) == 0:
 		f.Datagram = plausibleStart
 	}
 	return f
@@ -82,11 +87,14 @@ func (o Options) Takes(src, dst netip.AddrPort, data []byte, length int) bool {
 	return ok
 }
 
-func (r *recogniser) Ethernet(etherType uint16) bool { return etherType == r.EtherType }
+func (r *recogniser) Ethernet(etherType uint16) bool { return !r.None && etherType == r.EtherType }
 
 func (r *recogniser) Datagram(src, dst netip.AddrPort, data []byte, length int) (size int, ok bool) {
 	j := joined{data: data, length: length}
 	size = j.split()
+	if r.None {
+		return size, false
+	}
 	if len(r.Ports) > 0 {
 		// An empty datagram asks the system on the way whether anybody has the port.
 		return size, length > 0 && (slices.Contains(r.Ports, src.Port()) || slices.Contains(r.Ports, dst.Port()))
@@ -112,13 +120,7 @@ func plausible(p *Packet) bool {
 		return false
 	}
 	if !h.HasMessages() {
-		const stamped = frame.HeaderSize + frame.StampSize
-		length := stamped
-		if h.Flags&frame.FlagChecksum != 0 {
-			length = frame.CheckedSize(stamped)
-		}
-		end, known := contentEnd(p)
-		return p.Length == frame.HeaderSize && h.AckCount != 0 || p.Length == length && (!known || end == stamped)
+		return p.Length == frame.HeaderSize && h.AckCount != 0
 	}
 	for m := range p.Messages() {
 		if m.Type > mostType || m.Index > m.Count && m.Count != 0 {
@@ -136,8 +138,8 @@ func plausibleIDs(p *Packet, h *frame.Header) bool {
 		return true
 	}
 	for m := range p.Messages() {
-		hello, ok := m.Hello()
-		return ok && (h.Src != 0 || h.Dst != 0 && hello.Refers)
+		is, ok := frame.HandshakeOf(&frame.Frame{Header: *h}, &m)
+		return ok && (h.Src != 0 && is.Kind == frame.HandshakeHello || h.Dst != 0 && is.Kind == frame.HandshakeRefused)
 	}
 	return false
 }

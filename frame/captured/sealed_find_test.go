@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/seal/datagram"
 	"github.com/dgrdma/dgrdma/transport"
@@ -26,23 +26,23 @@ func TestSealedInquiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, err := endpoint.NewRegion(1 << 16)
+	memory, err := dgrdma.NewRegion(1 << 16)
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := &seal.Ring{All: &seal.Key{4}}
-	a, err := endpoint.New(wire, &endpoint.Config{ID: 1, Keys: keys})
+	a, err := dgrdma.New(wire, &dgrdma.Config{ID: 1, Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := endpoint.New(net.Attach(asked, simnet.Config{MTU: 1472}), &endpoint.Config{ID: 9, Memory: memory, AcceptAny: true, Keys: keys})
+	b, err := dgrdma.New(net.Attach(asked, simnet.Config{MTU: 1472}), &dgrdma.Config{ID: 9, Memory: memory, AcceptAny: true, Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	p, err := a.Find(ctx, endpoint.Peer{Addr: asked})
+	p, err := a.Find(ctx, dgrdma.Peer{Addr: asked})
 	if err != nil || p.ID != 9 {
 		t.Fatalf("%+v, %v", p, err)
 	}

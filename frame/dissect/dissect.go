@@ -28,8 +28,8 @@ var (
 	_ gopacket.SerializableLayer = (*Prefix)(nil)
 )
 
-// DGRDMA is a frame as a gopacket layer. Contents is the frame with the stamp or the
-// services that peers of our own kind put behind it, and with all up to its checksum, if it has one; there is no payload.
+// DGRDMA is a frame as a gopacket layer. Contents is the frame with the services or the
+// refusal that follow the message of a handshake, and with all up to its checksum, if it has one; there is no payload.
 type DGRDMA struct {
 	layers.BaseLayer
 	Frame    frame.Frame
@@ -71,8 +71,8 @@ func (d *DGRDMA) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error 
 	return nil
 }
 
-// SerializeTo writes d.Frame, with zeros between its messages, and a stamp or
-// services behind it, and a right checksum if it had one. Padding is not written: it belongs to the link. With FixLengths the flags say whether there
+// SerializeTo writes d.Frame, with zeros between its messages, and the services or the
+// refusal of a handshake after them, and a right checksum if it had one. Padding is not written: it belongs to the link. With FixLengths the flags say whether there
 // are messages, otherwise they are written as they are. To build a new frame,
 // lay it out with frame.Writer and parse that.
 func (d *DGRDMA) SerializeTo(b gopacket.SerializeBuffer, opts gopacket.SerializeOptions) error {

@@ -148,25 +148,23 @@ func TestLayerWithWhatIsSaidBehind(t *testing.T) {
 	}
 	var services frame.Services
 	services.Add(frame.Service{Name: name, Base: 64})
-	hello := make([]byte, frame.HeaderSize+frame.MessageHeaderSize+frame.ServicesSize)
-	(&frame.Header{Dst: 2, Src: 1, Seq: 9, Flags: frame.FlagMessages}).Put(hello)
-	m := frame.Hello{Life: 7}.Message()
-	m.Put(hello[frame.HeaderSize:])
-	services.Put(hello[frame.HeaderSize+frame.MessageHeaderSize:])
-	ack := make([]byte, frame.HeaderSize+frame.StampSize)
-	(&frame.Header{Dst: 2, Src: 1, Seq: 9, AckStart: 3, AckCount: 1}).Put(ack)
-	frame.Stamp{Life: 5, ID: 1<<16 | 9, Start: 3}.Put(ack[frame.HeaderSize:])
+	hello := make([]byte, frame.HandshakeSize+frame.ServicesSize)
+	(&frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}).Put(hello, 2, 1)
+	services.Put(hello[frame.HandshakeSize:])
+	refused := make([]byte, frame.HandshakeSize+frame.RefusalSize)
+	(&frame.Handshake{Kind: frame.HandshakeRefused, Sender: 7, Receiver: 7}).Put(refused, 1, 2)
+	frame.Refusal{ID: 2, Size: 64, Why: 1}.Put(refused[frame.HandshakeSize:])
 	for _, tt := range []struct {
 		frame   []byte
 		padding string
 		want    string
 	}{
-		{hello, "", "1->2 id 9 [hello from life 7 to anyone, serves memory]"},
-		{hello, "link", "1->2 id 9 [hello from life 7 to anyone, serves memory]"},
-		{ack, "", "1->2 id 9 ack 3+1 [stamp for life 5 id 65545 ack from 3]"},
-		{ack, "link", "1->2 id 9 ack 3+1 [stamp for life 5 id 65545 ack from 3]"},
-		{frame.AddChecksum(append(make([]byte, 0, 46), ack...)), "", "1->2 id 9 ack 3+1 checksum [stamp for life 5 id 65545 ack from 3]"},
-		{frame.AddChecksum(append(make([]byte, 0, 200), hello...)), "", "1->2 id 9 checksum [hello from life 7 to anyone, serves memory]"},
+		{hello, "", "1->2 [HELLO from epoch 7, serves memory]"},
+		{hello, "link", "1->2 [HELLO from epoch 7, serves memory]"},
+		{refused, "", "2->1 [REFUSED to epoch 7: no unknown sources are taken, endpoint 2 with 64 bytes]"},
+		{refused, "link", "2->1 [REFUSED to epoch 7: no unknown sources are taken, endpoint 2 with 64 bytes]"},
+		{frame.AddChecksum(append(make([]byte, 0, 200), hello...)), "", "1->2 checksum [HELLO from epoch 7, serves memory]"},
+		{frame.AddChecksum(append(make([]byte, 0, 200), refused...)), "", "2->1 checksum [REFUSED to epoch 7: no unknown sources are taken, endpoint 2 with 64 bytes]"},
 	} {
 		var d DGRDMA
 		if err := d.DecodeFromBytes(append(bytes.Clone(tt.frame), tt.padding...), gopacket.NilDecodeFeedback); err != nil {

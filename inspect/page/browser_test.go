@@ -169,7 +169,9 @@ func odd() *inspect.Report {
 			Number: 1000 + i, From: v6, To: v6, Known: i > 0, FirstRecord: 1_234_567_890, LastRecord: 1_234_567_890, Last: 1000 * time.Hour,
 			State: "not captured", Revision: i, PeerToPeer: true, CRC: "unknown", Reads: [2]int{16383, 16383}, Sides: [2]inspect.Side{side, side},
 			RPC: &inspect.RPC{Client: v6, Version: 2, InUse: 12_345_678, Granted: 12_345_678, ReverseInUse: 12_345_678, ReverseGranted: 12_345_678, Placed: 123_456_789_012, Fetched: 123_456_789_012, Procedures: []inspect.RPCProcedure{
-				{Name: "program 4294967295 version 4294967295 procedure 4294967295", Reverse: true, Calls: 1_234_567_890, Replies: 1_234_567_890, Failed: 1_234_567_890, Errors: 1_234_567_890, Placed: 123_456_789_012, Fetched: 123_456_789_012, Min: time.Hour, Median: 100 * time.Hour, Max: 1000 * time.Hour},
+				{Name: "program 4294967295 version 4294967295 procedure 4294967295", Reverse: true, Calls: 1_234_567_890, Replies: 1_234_567_890, Failed: 1_234_567_890, Errors: 1_234_567_890, Placed: 123_456_789_012, Fetched: 123_456_789_012, Min: time.Hour, Median: 100 * time.Hour, Max: 1000 * time.Hour, MaxXID: "0xfedcba98", MaxRecord: 1_234_567_890},
+			}, Slowest: []inspect.SlowCall{
+				{XID: "0xfedcba98", Procedure: "program 0xffffffff version 4294967295 procedure 4294967295", Reverse: true, Record: 1_234_567_890, Reply: 1_234_567_890, Took: 1000 * time.Hour, Reads: 100 * time.Hour, Writes: 100 * time.Hour, Server: 800 * time.Hour},
 			}},
 		})
 		end := inspect.End{Address: v6, ID: 65535}

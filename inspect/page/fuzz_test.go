@@ -52,9 +52,7 @@ func FuzzPage(f *testing.F) {
 func introduction(t testing.TB) []byte {
 	t.Helper()
 	b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize+frame.ServicesSize)
-	(&frame.Header{Dst: 2, Src: 1, Flags: frame.FlagMessages}).Put(b)
-	m := frame.Hello{Life: 7}.Message()
-	m.Put(b[frame.HeaderSize:])
+	(&frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}).Put(b, 2, 1)
 	name, err := frame.ParseServiceName("memory")
 	if err != nil {
 		t.Fatal(err)

@@ -276,14 +276,17 @@ func TestRPCOnThePage(t *testing.T) {
 		t.Error("a page without RPC-over-RDMA tells of it")
 	}
 	r.Connections[0].RPC = &inspect.RPC{Client: "10.0.0.3:1000", Version: 1, InUse: 17, Granted: 64, ReverseInUse: 2, ReverseGranted: 16, Placed: 1234567, Fetched: 7650, Procedures: []inspect.RPCProcedure{
-		{Name: "NFS 3 READ", Calls: 12345, Replies: 12344, Failed: 3, Errors: 71, Placed: 1234567, Min: time.Millisecond, Median: 2 * time.Millisecond, Max: 3 * time.Second},
+		{Name: "NFS 3 READ", Calls: 12345, Replies: 12344, Failed: 3, Errors: 71, Placed: 1234567, Min: time.Millisecond, Median: 2 * time.Millisecond, Max: 3 * time.Second, MaxXID: "0x614e9044", MaxRecord: 12},
 		{Name: "NFS callback 1 CB_COMPOUND", Reverse: true, Calls: 1},
+	}, Slowest: []inspect.SlowCall{
+		{XID: "0x614e9044", Procedure: "NFS 3 READ", Record: 12, Reply: 3456, Took: 3 * time.Second, Reads: time.Second, Writes: 20 * time.Millisecond, Server: 1980 * time.Millisecond},
 	}}
 	page := string(render(t, r, "x"))
 	for _, want := range []string{
 		"<h2>RPC-over-RDMA</h2>", `data-name="Client">10.0.0.3:1000<`, `data-name="Credits in use">17 <small>reverse 2</small>`, `data-name="Granted">64 <small>reverse 16</small>`, `data-name="Placed">1.23 MB<`,
 		`data-name="Fetched">7.65 KB<`, `data-name="Procedure">NFS 3 READ<`, `data-name="Calls">12,345<`, `data-name="Answered">12,344<`, `data-name="Refused">3<`, `data-name="Errors">71<`, `data-name="Shortest">1 ms<`, `data-name="Median">2 ms<`,
-		`data-name="Longest">3 s<`, `CB_COMPOUND <small>reverse</small>`,
+		`data-name="Longest">3 s <small>record 12, XID 0x614e9044</small>`, `data-name="XID">0x614e9044<`, `data-name="Record">12<`, `data-name="Reply">3,456<`, `data-name="Took">3 s<`,
+		`data-name="Reads waited">1 s<`, `data-name="Writes took">20 ms<`, `data-name="Server">1.98 s<`, `CB_COMPOUND <small>reverse</small>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s", want)

@@ -15,12 +15,6 @@ import (
 // memory nor time without bound, and that nothing false is found where Calls are not followed any more.
 func TestCallsAreBounded(t *testing.T) {
 	s := newScript(t)
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	before, begin := heap(), time.Now()
 	for conn := range 20 {
 		s.begins()
@@ -82,4 +76,35 @@ func TestPairsAreBounded(t *testing.T) {
 	if remembered != 256 {
 		t.Errorf("%d pairs are remembered", remembered)
 	}
+}
+
+// TestMovedIsBounded checks that whole Calls in chunks that are not answered take a bounded memory, however many and long they are, and that the beginning of each is known
+// all the same.
+func TestMovedIsBounded(t *testing.T) {
+	s := newScript(t)
+	s.connect(private, private)
+	before := heap()
+	const calls = 6000
+	for i := range uint32(calls) {
+		place := codec.Segment{Handle: i + 1, Length: 1 << 20, Offset: 0x1000}
+		h := v1(client, i)
+		h.Type, h.Reads = codec.TypeNoMsg, []codec.ReadChunk{{Segments: codec.Chunk{place}}}
+		s.send(client, h, nil)
+		s.fetch(server, place, append(callOf(i, nfs, 3, 3, dirName("group")), make([]byte, 8<<10)...))
+	}
+	if grown := heap() - before; grown > 50<<20 {
+		t.Errorf("%d Calls take %d bytes", calls, grown)
+	}
+	s.send(server, reply1(server, calls-1, 64), replyOf(calls-1, numbers(2, 0)))
+	if got := said(s.last.Arguments()); got != "dir 3f2a, name group" {
+		t.Error(got)
+	}
+}
+
+// heap returns how much of it is in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

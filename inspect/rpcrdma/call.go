@@ -2,6 +2,7 @@ package rpcrdma
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/dgrdma/dgrdma/capture/tcp"
 	codec "github.com/dgrdma/dgrdma/rpcrdma"
@@ -17,20 +18,25 @@ type Call struct {
 	Inline  uint64 // length of its message in Sends
 	Fetched uint64 // octets that RDMA Reads brought
 	Placed  uint64 // octets that RDMA Writes brought
+	// Reading is how long RDMA Reads for it waited for their answers, and Writing how long it took from the first RDMA Write to the last one.
+	Reading, Writing time.Duration
 
 	segments []*segment // in the order of Read list, Write list, Reply chunk
 	// positions are those of Read chunks of a part of the message.
-	positions []uint32
-	writes    []int  // how many segments each Write chunk has
-	reply     int    // how many segments the Reply chunk has; -1: there is none
-	reads     int    // how many segments the Read list has
-	inv       uint32 // of version 2: the handle that may be invalidated
-	inline4   uint64 // octets of data that a WRITE of NFS 4 has in the message
-	head      []byte // of the Call at Position 0
-	answer    []byte // of the Reply in the Reply chunk
-	special   bool   // the Call is at Position 0
-	late      bool   // it was read after what came later: RDMA Writes for it may have passed before
-	room      *room
+	positions  []uint32
+	writes     []int  // how many segments each Write chunk has
+	reply      int    // how many segments the Reply chunk has; -1: there is none
+	reads      int    // how many segments the Read list has
+	inv        uint32 // of version 2: the handle that may be invalidated
+	inline4    uint64 // octets of data that a WRITE of NFS 4 has in the message
+	head       []byte // of the Call at Position 0
+	answer     []byte // of the Reply in the Reply chunk
+	target     []byte // of a symbolic link, in a chunk
+	special    bool   // the Call is at Position 0
+	late       bool   // it was read after what came later: RDMA Writes for it may have passed before
+	reading    stretch
+	placedFrom time.Time
+	room       *room
 }
 
 // segment is one of a Call's chunks.
@@ -41,6 +47,7 @@ type segment struct {
 	done       uint64 // octets that were read or written
 	read       bool
 	whole      bool     // it is of the chunk that has the whole Call, or the whole Reply
+	target     bool     // it is of the chunk that has the target of a symbolic link
 	prev, next *segment // with the same handle
 }
 
@@ -94,9 +101,9 @@ func (r *room) unlink(s *segment) {
 // lend keeps the chunks of a Call.
 func (c *Call) lend(h *codec.Header) {
 	add := func(chunk codec.Chunk, read, whole bool) {
-		base := uint64(0)
+		base, target := uint64(0), !whole && (read && c.isNFS3(nfs3Symlink) || !read && c.isNFS3(nfs3ReadLink))
 		for _, s := range chunk {
-			at := &segment{Segment: s, call: c, base: base, read: read, whole: whole}
+			at := &segment{Segment: s, call: c, base: base, read: read, whole: whole, target: target}
 			base += uint64(s.Length)
 			c.segments = append(c.segments, at)
 			c.room.link(at)
@@ -150,15 +157,25 @@ func (c *Call) handles() int {
 	return 1
 }
 
-// brings keeps what was moved at an offset of the whole Call or the whole Reply, as far as it follows what is there.
-func (s *segment) brings(b []byte, offset uint64) {
+// keeps reports whether the octets that a segment moves are kept, as far as there is room for them.
+func (s *segment) keeps() bool { return s.whole || s.target }
+
+// brings keeps what was moved at an offset of the whole Call, of the whole Reply, or of a target, as far as it follows what is there.
+func (d *Decoder) brings(s *segment, b []byte, offset uint64) {
 	into := &s.call.answer
-	if s.read {
+	switch {
+	case s.target:
+		into = &s.call.target
+	case s.read:
 		into = &s.call.head
 	}
-	at := s.base + offset
-	if n := uint64(len(*into)); at <= n && n < mostHead && at+uint64(len(b)) > n {
-		*into = append(*into, b[n-at:min(uint64(len(b)), mostHead-at)]...)
+	at, most := s.base+offset, uint64(mostKept)
+	if d.moved >= mostMoved {
+		most = mostHead
+	}
+	if n := uint64(len(*into)); at <= n && n < most && at+uint64(len(b)) > n {
+		*into = append(*into, b[n-at:min(uint64(len(b)), most-at)]...)
+		d.moved += len(*into) - int(n)
 	}
 }
 
@@ -221,3 +238,6 @@ func (c *Call) compareChunk(returned codec.Chunk, given []*segment) string {
 
 // Special reports whether the whole Call is fetched by RDMA Read, so that its program is known only then.
 func (c *Call) Special() bool { return c.special }
+
+// Moved returns the octets of a whole Call that RDMA Reads brought, and of a whole Reply that RDMA Writes brought: [mostKept] of each at most.
+func (c *Call) Moved() (call, reply []byte) { return c.head, c.answer }

@@ -1,6 +1,8 @@
 package rpcrdma
 
 import (
+	"time"
+
 	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	codec "github.com/dgrdma/dgrdma/rpcrdma"
@@ -38,7 +40,10 @@ type Side struct {
 	Calls   int
 	// InUse is the most Calls of this side that waited at once, and Grant what the other side had then granted at most: 0 if that is not known.
 	InUse, Grant int
-	Messages     int
+	// Full is how long this side had no credit left, and FullRecord where that began first.
+	Full       time.Duration
+	FullRecord int
+	Messages   int
 
 	message message
 	parts   [2]part // of a Call, and of a Reply: both directions may have one under way
@@ -56,6 +61,7 @@ type Side struct {
 	props      uint32 // XID of its latest properties
 	granted2   uint64 // credits of version 2 that this side has given
 	unasked    []orphan
+	use        use
 }
 
 // pull is an RDMA Read that is under way of the Call at Position 0.

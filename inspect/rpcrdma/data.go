@@ -1,11 +1,17 @@
 package rpcrdma
 
-import "github.com/dgrdma/dgrdma/xdr"
+import (
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
 
 // Procedures of NFS 3 whose arguments or results have file data.
 const (
 	nfs3Read  = 6
 	nfs3Write = 7
+
+	nfs3Commit = 21
 )
 
 // Sizes of NFS 3.
@@ -51,4 +57,32 @@ func (s *Status) read(of *RPC) (n uint64, ok bool) {
 	d.Bool()   // end of file
 	n = uint64(d.Uint32())
 	return n, d.Err() == nil
+}
+
+// verifier finds that a server says another write verifier than before, on any connection of the same client: it has lost what was not committed.
+func (m *Message) verifier(k *Call) {
+	s, p := &m.Status, m.Conn.pair
+	if p == nil || !s.Success() || !s.HasResult || s.Result != 0 || !k.isNFS3(nfs3Write) && !k.isNFS3(nfs3Commit) {
+		return
+	}
+	var r fieldReader
+	r.Reset(s.results, nil)
+	r.Uint32()
+	if r.Bool() {
+		r.Fixed(24)
+	}
+	if r.Bool() {
+		r.Fixed(attrSize)
+	}
+	if k.Procedure == nfs3Write {
+		r.Uint64() // count, and how safe the data are
+	}
+	v := r.Uint64()
+	if r.Err() != nil || m.Late {
+		return
+	}
+	if p.verified != 0 && v != p.verifier {
+		m.Conn.found(Restarted, m, p.verified, 0, fmt.Sprintf("0x%016x and then 0x%016x", p.verifier, v))
+	}
+	p.verifier, p.verified = v, m.Last.Record
 }

@@ -13,6 +13,7 @@ import (
 const (
 	mostCalls    = 16 << 10
 	mostSegments = 64 << 10
+	mostMoved    = 16 << 20 // octets that chunks moved for a whole Call or Reply; beyond it [mostHead] are kept of each
 )
 
 // Decoder follows the connections of a capture. It belongs to one goroutine.
@@ -23,6 +24,7 @@ type Decoder struct {
 	message     Message
 	calls       int // that wait
 	segments    int // of these
+	moved       int // octets that are kept for these
 	pairs       map[hosts]*pair
 }
 
@@ -113,8 +115,9 @@ func (d *Decoder) write(c *Connection, e *iwarp.Event) {
 	}
 	s.done += uint64(e.Length)
 	s.call.Placed += uint64(e.Length)
-	if s.whole && e.Absent == 0 {
-		s.brings(e.Payload, e.Header.TO-s.Offset)
+	s.call.placing(e.Last)
+	if s.keeps() && e.Absent == 0 {
+		d.brings(s, e.Payload, e.Header.TO-s.Offset)
 	}
 }
 
@@ -125,7 +128,10 @@ func (d *Decoder) readRequest(c *Connection, e *iwarp.Event) {
 		return
 	}
 	s := c.Sides[1-e.Way].room.find(r.SourceSTag, r.SourceTO, uint64(r.Size), true)
-	if by := &c.Sides[e.Way]; s != nil && s.whole && len(by.pulled) < mostPulled {
+	if s != nil {
+		s.call.reading.begins(e.Last)
+	}
+	if by := &c.Sides[e.Way]; s != nil && s.keeps() && len(by.pulled) < mostPulled {
 		by.pulled = append(by.pulled, pull{s, r.SinkSTag, r.SinkTO, uint64(r.Size), r.SourceTO - s.Offset})
 	}
 }
@@ -136,7 +142,7 @@ func (d *Decoder) readResponse(c *Connection, e *iwarp.Event) {
 	h := &e.Header
 	for _, p := range by.pulled {
 		if p.stag == h.STag && h.TO >= p.to && h.TO-p.to <= p.size && e.Absent == 0 {
-			p.from.brings(e.Payload, p.at+h.TO-p.to)
+			d.brings(p.from, e.Payload, p.at+h.TO-p.to)
 			break
 		}
 	}
@@ -146,6 +152,7 @@ func (d *Decoder) readResponse(c *Connection, e *iwarp.Event) {
 		if s := c.Sides[e.Way].room.find(r.SourceSTag, r.SourceTO, uint64(r.Size), true); s != nil {
 			s.done += uint64(r.Size)
 			s.call.Fetched += uint64(r.Size)
+			s.call.Reading += s.call.reading.ends(e.Last)
 			if !s.call.Known && s.call.special {
 				s.call.RPC = parseCall(s.call.head)
 				s.call.compound()
@@ -236,6 +243,7 @@ func (d *Decoder) drop(c *Call) {
 	}
 	d.calls--
 	d.segments -= len(c.segments)
+	d.moved -= len(c.head) + len(c.answer) + len(c.target)
 	if c.room.calls[c.XID] == c {
 		delete(c.room.calls, c.XID)
 	}

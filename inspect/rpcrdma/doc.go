@@ -22,7 +22,8 @@
 // A Call waits until a Reply or an ERROR with its XID comes from the other side. Forward Calls are those of the client, which
 // is the initiator; the server's are reverse Calls. An RDMA Write or Read belongs to the waiting Call that has a segment
 // with its STag and offset. The program of a Call at Position 0 is known when it was fetched, and the status of
-// a Reply in a Reply chunk when it was written. A COMPOUND of NFS 4 has the names of its operations ([Compound]), as far as their arguments can be passed over.
+// a Reply in a Reply chunk when it was written. A COMPOUND of NFS 4 has the names of its operations ([Compound]), as far as their arguments can be passed over. The items
+// of a message of NFS 3, MOUNT 3 or NFSACL are [Message.Credential], [Message.Arguments] and [Message.Results].
 //
 // # What is wrong
 //
@@ -33,6 +34,6 @@
 // # Bounds
 //
 // At most [mostCalls] Calls wait, of all connections, with [mostSegments] segments; further ones are not followed. Of a Send the first
-// 8 KiB are read, which hold the longest header, and of what is moved for a whole message the first KiB. A connection keeps nothing but
+// 8 KiB are read, which hold the longest header, and of what is moved for a whole message as much, or the first KiB where [mostMoved] are kept. A connection keeps nothing but
 // counts after its end; what [mostPairs] pairs of hosts left unanswered is remembered for their next connection.
 package rpcrdma

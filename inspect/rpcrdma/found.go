@@ -20,6 +20,8 @@ const (
 	Unanswered               // a Call without a Reply at the end of its connection
 	Unasked                  // a Reply or ERROR without a Call
 	ReverseCalls             // of the server
+	Restarted                // another write verifier of the same server
+	NoCredits                // a Reply or an ERROR of version 1 that grants 0 credits
 	Whats
 )
 

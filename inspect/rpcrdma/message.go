@@ -38,6 +38,10 @@ type Message struct {
 	Call        *Call  // that it is, or that it answers; nil if that is not known
 	Status      Status // of a Reply
 
+	Octets []byte // of the Send from its header on, as far as they were captured, and [mostKept] at most
+
+	rpc []byte // the RPC message, as far as it is known
+
 	Late bool // it was read after what came later
 
 	Invalidates bool

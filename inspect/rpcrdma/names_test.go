@@ -33,6 +33,7 @@ func TestNames(t *testing.T) {
 		{RPC{Known: true, Program: 100227, ProgramVersion: 3, Procedure: 1}, "NFSACL 3 GETACL"},
 		{RPC{Known: true, Program: 100000, ProgramVersion: 2, Procedure: 3}, "portmap 2 GETPORT"},
 		{RPC{Known: true, Program: 100021, ProgramVersion: 4, Procedure: 2}, "NLM 4 procedure 2"},
+		{RPC{Known: true, Program: 0x20000001, ProgramVersion: 1, Procedure: 2}, "program 0x20000001 version 1 procedure 2"},
 		{RPC{Known: true, Program: 7, ProgramVersion: 8, Procedure: 9}, "program 7 version 8 procedure 9"},
 		{RPC{}, "unknown procedure"},
 	} {

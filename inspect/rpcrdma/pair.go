@@ -21,9 +21,11 @@ type hosts struct {
 
 // pair is what is known of the connections between two hosts.
 type pair struct {
-	under   []*Connection // under way
-	left    map[uint32]left
-	offered int // record of a message of version 2 that no message of the server followed
+	under    []*Connection // under way
+	left     map[uint32]left
+	verifier uint64 // that the server wrote last, in record verified; 0: in none
+	verified int
+	offered  int // record of a message of version 2 that no message of the server followed
 }
 
 // left is a Call that was not answered when its connection ended.

@@ -12,6 +12,7 @@ import (
 // read reads a Send. It reports whether it is one of RPC-over-RDMA.
 func (d *Decoder) read(m *Message, whole *message) bool {
 	c, s := m.Conn, &m.Conn.Sides[m.Way]
+	m.Octets = whole.buf
 	payload, err := d.codec.Decode(whole.buf, m.Header)
 	m.Payload = m.Length - uint64(len(whole.buf)-len(payload))
 	if err != nil {
@@ -226,7 +227,7 @@ func (d *Decoder) call(m *Message, head []byte, length uint64) {
 	c, s := m.Conn, &m.Conn.Sides[m.Way]
 	h := m.Header
 	k := &Call{XID: h.XID, At: m.Last, Reverse: m.Reverse, RPC: parseCall(head), Inline: length, inv: h.InvHandle, late: m.Late, room: &s.room}
-	m.Call = k
+	m.Call, m.rpc = k, head
 	s.Calls++
 	if k.Reverse {
 		c.found(ReverseCalls, m, 0, 0, k.Name())
@@ -248,6 +249,7 @@ func (d *Decoder) call(m *Message, head []byte, length uint64) {
 		d.drop(k)
 	}
 	d.spend1(m)
+	s.use.step(s, m)
 	if k.handles() > 1 {
 		if p, ok := c.said(m.Way); ok && p.Invalidate || h.Version == codec.Version2 {
 			c.found(SeveralTags, m, 0, 0, k.Name())
@@ -257,36 +259,6 @@ func (d *Decoder) call(m *Message, head []byte, length uint64) {
 		c.found(InlineData, m, 0, n, k.Name())
 	}
 	k.args = nil
-}
-
-// spend1 counts the Calls of version 1 that wait.
-func (d *Decoder) spend1(m *Message) {
-	c, s := m.Conn, &m.Conn.Sides[m.Way]
-	n := len(s.room.calls)
-	limit := 1 // before the first Reply (RPC1-011)
-	known := c.begun()
-	if s.granted {
-		limit, known = int(min(s.grant, 1<<30)), c.Sides[1-m.Way].holes == 0
-	}
-	if n > s.InUse {
-		s.InUse = n
-	}
-	if m.Header.Version == codec.Version1 && known && c.Sides[1-m.Way].late == 0 && n > limit {
-		c.found(Overrun, m, 0, 0, fmt.Sprintf("%d Calls waited, granted %d", n, limit))
-	}
-}
-
-// spend2 counts the messages of version 2. Grants are added: a side that has sent more messages than were granted, one for the
-// beginning and one to refresh, has exceeded them, whenever it heard of the grants.
-func (d *Decoder) spend2(m *Message) {
-	c, s, peer := m.Conn, &m.Conn.Sides[m.Way], &m.Conn.Sides[1-m.Way]
-	s.sent2++
-	s.granted2 += uint64(max(m.Header.Granted(), 1))
-	peer.grant, peer.granted = max(peer.grant, uint32(m.Header.Maximum())), true
-	peer.Grant = int(peer.grant)
-	if allowed := peer.granted2 + 2; c.begun() && peer.late == 0 && uint64(s.sent2) > allowed {
-		c.found(Overrun, m, 0, 0, fmt.Sprintf("%d messages were sent, granted %d", s.sent2, allowed-2))
-	}
 }
 
 // find finds the Call that a message answers, and ends its waiting.
@@ -304,17 +276,9 @@ func (d *Decoder) find(m *Message) *Call {
 	}
 	m.Call = k
 	d.drop(k)
+	waited := &c.Sides[1-m.Way]
+	waited.use.step(waited, m)
 	return k
-}
-
-// grants takes the credits that a message of version 1 grants.
-func (m *Message) grants() {
-	if m.Header.Version != codec.Version1 {
-		return
-	}
-	to := &m.Conn.Sides[1-m.Way]
-	to.grant, to.granted = max(to.grant, m.Header.Credit, 1), true
-	to.Grant = int(min(to.grant, 1<<30))
 }
 
 // reply takes a Reply.
@@ -329,6 +293,7 @@ func (d *Decoder) reply(m *Message, head []byte, length uint64) {
 			head = k.answer
 		}
 	}
+	m.rpc = head
 	m.Status = parseReply(head, &of)
 	if k == nil {
 		return
@@ -340,6 +305,7 @@ func (d *Decoder) reply(m *Message, head []byte, length uint64) {
 		m.invalidation(k)
 	}
 	d.data(m, k)
+	m.verifier(k)
 	m.Status.results = nil
 }
 

@@ -24,7 +24,7 @@ func (r *RPC) Name() string {
 	}
 	p := programs[r.Program]
 	if p == nil {
-		return fmt.Sprintf("program %d version %d procedure %d", r.Program, r.ProgramVersion, r.Procedure)
+		return fmt.Sprintf("program %s version %d procedure %d", r.ProgramNumber(), r.ProgramVersion, r.Procedure)
 	}
 	if r.Compound != nil {
 		return fmt.Sprintf("%s 4.%d %s (%v)", p.name, r.Compound.Minor, p.procedures[4][nfs4Compound], r.Compound)
@@ -33,6 +33,17 @@ func (r *RPC) Name() string {
 		return fmt.Sprintf("%s %d %s", p.name, r.ProgramVersion, names[r.Procedure])
 	}
 	return fmt.Sprintf("%s %d procedure %d", p.name, r.ProgramVersion, r.Procedure)
+}
+
+// ownPrograms is the first number of those that are of users (RFC 5531).
+const ownPrograms = 0x20000000
+
+// ProgramNumber returns the number of the program in words: hexadecimal if it is of users, as RFC 5531 writes those.
+func (r *RPC) ProgramNumber() string {
+	if r.Program >= ownPrograms {
+		return fmt.Sprintf("%#x", r.Program)
+	}
+	return fmt.Sprint(r.Program)
 }
 
 // compoundText lists the operations of a COMPOUND; it is empty if there are none.

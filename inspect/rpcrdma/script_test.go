@@ -201,7 +201,7 @@ func writeArgs(n, inline int) func(*xdr.Encoder) {
 
 // found says what was found, with the record where.
 func (s *script) found() (all []string) {
-	names := [...]string{"malformed", "overrun", "too long", "several STags", "inline", "unplaced", "returned", "invalidation", "fall-back", "again", "twice", "unanswered", "unasked", "reverse"}
+	names := [...]string{"malformed", "overrun", "too long", "several STags", "inline", "unplaced", "returned", "invalidation", "fall-back", "again", "twice", "unanswered", "unasked", "reverse", "restarted", "no credits"}
 	if s.seen == nil {
 		return []string{"no RPC-over-RDMA"}
 	}

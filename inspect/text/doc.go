@@ -24,12 +24,21 @@
 // with message 1 of 2 of transaction 7, which writes 64 bytes at 0x1000 and, once
 // the transaction is complete, 1 at 0x40. Behind that is said whether the frame
 // was cut or is malformed. With Printer.Interfaces the name of the interface is in front of
-// the addresses. In an introduction between endpoints of our kind,
+// the addresses. Endpoints of our kind begin a session with a handshake of
 //
-//	[hello from life 7 to anyone, serves memory, link]
+//	1->2 [HELLO from epoch 7, serves memory, link]
+//	2->1 [WELCOME from epoch 9 to epoch 7, serves memory]
+//	1->2 [CONFIRM from epoch 7 to epoch 9, serves memory, link (knows 1)]
 //
-// names the services that its sender says it has, and behind them (knows 2) if it knows
-// as many of the life that it names. What is sealed says no more than
+// which name the services that their sender says it has, and after them (knows 1) if it knows
+// as many of its peer. Others are
+//
+//	2->1 [REJECT from epoch 9 to epoch 7]
+//	2->1 [REFUSED to epoch 7: no unknown sources are taken, endpoint 2 with 4096 bytes]
+//	1->0 [HELLO from epoch 7, asks who is there]
+//	0->1 [REFUSED to epoch 7: another id is here, endpoint 2 with 4096 bytes]
+//
+// A REJECT answers a CONFIRM of epochs that can never be a session, a REFUSED says why there is none, and who its sender is. What is sealed says no more than
 //
 //	1->2 sealed 57 key 3 [1428 bytes]
 //
@@ -79,22 +88,33 @@
 //	length            of the frame, in bytes
 //	captured          how many of them the capture has
 //	cut               whether these are fewer
-//	kind              "write", "ack", "hello", "empty", "sealed", "handshake"; "none": no frame header;
-//	                  of a session also "bell", "bye", "probe", "probed", "reset", and of its handshake "confirm", "reject"
+//	kind              "write", "ack", "empty", "sealed", "handshake"; "none": no frame header;
+//	                  of a session also "bell", "bye", "probe", "probed", "reset", and of its handshake "hello", "welcome",
+//	                  "confirm", "reject", "refused"
 //	src, dst          endpoint ids, if there is a frame header, or kind is sealed or handshake
-//	id                frame id, if there is a frame header; of a session 32 bits, of "write" and "bell"
-//	ack_start         first acknowledged frame id, if there is a frame header, and none of a session
+//	id                frame id, if there is a frame header, and not of a handshake; of a session 32 bits, of "write" and "bell"
+//	ack_start         first acknowledged frame id, if there is a frame header, and none of a session or its handshake
 //	ack_count         how many are acknowledged, likewise
 //	flags             as src and dst
-//	session           of a frame of a session
-//	  tag             names it
+//	session           of a frame of a session, or of its handshake
+//	  tag             names it; of a handshake there is none, and no up_to
 //	  copy            of "write" and "bell": 0, or which retransmission it is, up to 7
 //	  up_to           all ids of the other direction up to this one have come
 //	  answers         of "reset": id, copy and up_to of the frame that it answers
 //	  echo            of "ack": the frame that came last, its id and copy, whether it had come before (again), and delay_us
 //	  ranges          likewise: what came after up_to, an array of first and count
-//	  reason, sender, receiver
-//	                  of "bye": why, and both epochs
+//	  reason          of "bye": why
+//	  sender, receiver
+//	                  of "bye", and of a handshake: both epochs; the receiver of a HELLO is 0, and of a REFUSED both are that of its receiver
+//	  check           of a handshake: what shows that its sender has the WELCOME, or 0
+//	  services        likewise: array, if the sender says which ones it has
+//	    name
+//	    base          the first of its addresses
+//	  knows           likewise: how many it knows of the receiver's
+//	  refusal         of "refused"
+//	    why           0 another id is here, 1 no unknown sources, 2 no room, 3 a seal is needed
+//	    id            endpoint id of who refuses
+//	    size          bytes of its memory and services, 0: not known
 //	  size            of "probe" and "probed", in bytes
 //	sealed            if kind is sealed
 //	  counter         which one it is under its key, from 0
@@ -105,25 +125,6 @@
 //	  is              "question", "challenge", "first", "second"
 //	  nonce           hexadecimal, what the datagrams of one handshake have in common, if it was captured
 //	  unasked         of a challenge: whether it answers no question but a sealed frame under a key that its sender does not know
-//	hello             if kind is hello: the introduction of a life
-//	  life            the sender's
-//	  peer            the receiver's as the sender knows it, or 0
-//	  answer          whether it answers
-//	  goodbye         true, if it is the end of that life
-//	  refers          true, if it is the answer of another endpoint than the one that was asked for, src
-//	  identity        likewise: which one that is
-//	    id            its endpoint id
-//	    size          bytes of its memory and services, 0: not known
-//	  id              frame id in 32 bits, or what a WELCOME has in its place
-//	  check           of "confirm" and "reject", which have life, peer, this and services: what the WELCOME had
-//	  refused         why there is no session: 1 no unknown sources, 2 no room, 3 a seal is needed; with identity
-//	  services        array, if the sender says which ones it has
-//	    name
-//	    base          the first of its addresses
-//	  knows           likewise: how many it knows of the receiver's
-//	stamp             if there is one behind an acknowledgement without messages
-//	  life            the receiver's, as the sender knows it
-//	  id, ack_start   as above, in 32 bits
 //	checksum_right    if the frame says that it ends with a checksum, and was captured whole
 //	messages          array, also if empty
 //	  offset          from the start of the frame header
@@ -135,9 +136,9 @@
 //	  type
 //	  more            whether the frame says that another message follows
 //	  services, knows
-//	                  as in hello, of a message of a session that lists them
+//	                  as above, of a message of a session that lists them
 //	  data            hexadecimal, if Printer.Bytes is set; what was captured
-//	padding           how many bytes follow the last message, the services or the stamp
+//	padding           how many bytes follow the last message, the services or the refusal
 //	padding_bytes     hexadecimal, if Printer.Bytes is set
 //	malformed         if something is wrong
 //	  offset          where, from the start of the frame header
@@ -177,6 +178,8 @@
 //
 // Numbers of 64 bits are strings, in hexadecimal.
 //
+// Private data of a set-up that are of RPC-over-RDMA (RFC 8797) have rpc_over_rdma in addition: send_size, receive_size and remote_invalidation.
+//
 // # RPC-over-RDMA
 //
 // [Printer.AppendRPC] prints messages of package inspect/rpcrdma, each after the frame with its end. A line begins as that of the frame. The keys in JSON,
@@ -187,7 +190,7 @@
 //	length            of the Send
 //	malformed         what is wrong with the header, in words; then nothing follows
 //	reverse           whether it is of the reverse direction, in which the server calls
-//	version, xid      of the header
+//	version, xid      of the header; xid_hex is the same XID as lines have it
 //	type              likewise: "MSG", "NOMSG", "ERROR", "CONNPROP"
 //	credits           likewise: asked or granted, how many may wait; of version 2 also credits_new, how many of them this message grants
 //	flags, may_invalidate
@@ -199,10 +202,16 @@
 //	properties        of properties: id, name if it is known, and data, hexadecimal
 //	procedure, rpc    of a Call, or of the Call that is answered, if they are known: in words, and program, version and procedure as numbers; of a
 //	                  COMPOUND of NFS 4 also its minor version, and operations: their names, as far as they are known
+//	credential, arguments
+//	                  of a Call of NFS 3, MOUNT 3 or NFSACL: objects with an item for each field, which has the field's name in the RFC, or a shorter one. Names are
+//	                  strings, handles and verifiers hexadecimal, modes octal. Of a Call at Position 0 they are with its Reply. arguments_cut is true where more
+//	                  follows that is not known
 //	answers           record of the Call that is answered, and after_ns
 //	status            of a Reply, in words: "success", a name such as "NFS3ERR_NOENT", "NFS4ERR_NOENT at LOOKUP", or why the Call was not taken
+//	results           of a Reply to such a Call: the same, and results_cut
 //	written, read     of what answers a Call: bytes that RDMA Writes and RDMA Reads moved for it
 //	wrong             what is wrong with the RPC message, in words
+//	data              hexadecimal, if Printer.Bytes is set: the Send; with a Reply also call_data and reply_data, what chunks moved of a whole Call or Reply
 //
 // # Rules
 //

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/endpoint/session"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/transport"
@@ -25,34 +26,36 @@ func TestEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, err := endpoint.NewRegion(1 << 16)
+	memory, err := dgrdma.NewRegion(1 << 16)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := endpoint.New(wire, &endpoint.Config{ID: 1})
+	a, err := dgrdma.New(wire, &dgrdma.Config{ID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := endpoint.New(net.Attach(addrs[1], simnet.Config{}), &endpoint.Config{ID: 2, Memory: memory, AcceptAny: true})
+	b, err := dgrdma.New(net.Attach(addrs[1], simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	c, err := a.Connect(endpoint.Peer{Addr: addrs[1], ID: 2, Size: 1 << 16})
+	c, err := a.Connect(dgrdma.Peer{Addr: addrs[1], ID: 2, Size: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := c.Write(ctx, &endpoint.Transaction{
-		Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 5000)}}, Completion: endpoint.Word(8, 9),
+	if err := c.Write(ctx, &dgrdma.Transaction{
+		Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 5000)}}, Completion: dgrdma.Word(8, 9),
 	}); err != nil {
 		t.Fatal(err)
 	}
 	a.Close() // and its tap: the file is whole
 
-	lives := map[int]uint32{}
-	var writes, stamps, answers int
+	epochs := map[int]uint32{}
+	counts := map[string]int{}
+	ids := map[int]uint32{} // the newest, of data and bells
+	var check uint32
 	r, err := captured.NewFileReader(&file, captured.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -69,28 +72,42 @@ func TestEngine(t *testing.T) {
 		}
 		v.Decode(p)
 		o := objectOf(t, string(printer.Append(nil, &v)))
+		counts[o.Kind]++
+		if o.Session != nil && o.Kind != "hello" && o.Kind != "welcome" && o.Kind != "confirm" {
+			if want := session.Tag(session.Epoch(epochs[*o.Dst]), session.Epoch(epochs[*o.Src])); o.Session.Tag != uint32(want) {
+				t.Errorf("a frame of kind %s of endpoint %d has the tag %#x, want %#x: %+v", o.Kind, *o.Src, o.Session.Tag, want, epochs)
+			}
+			if epochs[*o.Dst]+ids[*o.Dst]-o.Session.UpTo > ids[*o.Dst] {
+				t.Errorf("endpoint %d acknowledges up to %d, of %d after %d", *o.Src, o.Session.UpTo, ids[*o.Dst], epochs[*o.Dst])
+			}
+		}
 		switch o.Kind {
-		case "hello":
-			if known, again := lives[*o.Src]; again && known != o.Hello.Life || o.Hello.Life == 0 {
-				t.Errorf("endpoint %d has lives %d and %d", *o.Src, known, o.Hello.Life)
+		case "hello", "welcome":
+			if known, again := epochs[*o.Src]; again && known != o.Session.Sender || o.Session.Sender == 0 {
+				t.Errorf("endpoint %d has epochs %d and %d", *o.Src, known, o.Session.Sender)
 			}
-			lives[*o.Src] = o.Hello.Life
-			if o.Hello.Answer {
-				answers++
+			epochs[*o.Src] = o.Session.Sender
+			if want := map[bool]uint32{true: epochs[*o.Dst]}[o.Kind == "welcome"]; o.Session.Receiver != want {
+				t.Errorf("%+v, want epoch %d", *o.Session, want)
 			}
-			if peer := o.Hello.Peer; peer != 0 && peer != lives[*o.Dst] || o.Hello.ID&0xFFFF != uint32(*o.ID) || o.Hello.ID>>16 != uint32(*o.AckStart) {
-				t.Errorf("%+v", *o.Hello)
+			if o.Kind == "welcome" {
+				check = o.Session.Check
+			}
+		case "confirm":
+			if o.Session.Sender != epochs[*o.Src] || o.Session.Receiver != epochs[*o.Dst] || o.Session.Check != check || check == 0 {
+				t.Errorf("%+v, epochs %v, check %d", *o.Session, epochs, check)
 			}
 		case "write":
-			writes++
-			if o.Messages[0].Txn != lives[*o.Src] || *o.Messages[0].CompletionAddr != 8 {
-				t.Errorf("first transaction of life %d: %+v", lives[*o.Src], o.Messages)
+			if ids[*o.Src]++; uint32(*o.ID) != epochs[*o.Src]+ids[*o.Src] || *o.Messages[0].CompletionAddr != 8 || int(o.Messages[0].Index) != counts["write"] {
+				t.Errorf("frame %d of epoch %d: %d %+v", ids[*o.Src], epochs[*o.Src], *o.ID, o.Messages)
 			}
 		case "ack":
-			if o.Stamp == nil || o.Stamp.Life != lives[*o.Dst] || o.Stamp.ID&0xFFFF != uint32(*o.ID) || o.Stamp.AckStart&0xFFFF != uint32(*o.AckStart) {
-				t.Errorf("frame %d has stamp %+v, lives are %v", *o.ID, o.Stamp, lives)
-			} else {
-				stamps++
+			if e := o.Session.Echo; e == nil || e.Copy != 0 || e.ID-epochs[*o.Dst] > ids[*o.Dst] {
+				t.Errorf("an ACK says %+v", o.Session)
+			}
+		case "bye":
+			if o.Session.Sender != epochs[*o.Src] || o.Session.Receiver != epochs[*o.Dst] {
+				t.Errorf("a BYE says %+v, epochs %v", o.Session, epochs)
 			}
 		default:
 			t.Errorf("a frame of kind %s", o.Kind)
@@ -99,7 +116,7 @@ func TestEngine(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	if len(lives) != 2 || answers == 0 || writes < 4 || stamps == 0 {
-		t.Errorf("lives %v, %d answers, %d writes, %d stamps", lives, answers, writes, stamps)
+	if len(epochs) != 2 || counts["welcome"] == 0 || counts["confirm"] == 0 || counts["write"] != 4 || counts["ack"] == 0 || counts["bye"] == 0 {
+		t.Errorf("epochs %v, frames %v", epochs, counts)
 	}
 }

@@ -75,7 +75,7 @@ func (f *Filter) MatchEvent(e *iwarp.Event) bool {
 	if !f.OfIWARP() {
 		return true
 	}
-	if e.Kind != iwarp.Frame || e.NoHeader || e.Fault != nil && e.Payload == nil {
+	if e.Kind != iwarp.Frame || len(f.XIDs) > 0 || e.NoHeader || e.Fault != nil && e.Payload == nil {
 		return false
 	}
 	return (len(f.Operations) == 0 || slices.ContainsFunc(f.Operations, func(o Operation) bool { return o.is(e) })) && (len(f.STags) == 0 || f.stag(e))
@@ -86,9 +86,7 @@ func (f *Filter) MatchConnection(c *tcp.Connection) bool {
 	if f.OfDGRDMA() {
 		return false
 	}
-	return len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(end capture.End) bool {
-		return end.Is(capture.Addr{UDP: c.Ends[0]}) || end.Is(capture.Addr{UDP: c.Ends[1]})
-	})
+	return f.MatchEnds(capture.Addr{UDP: c.Ends[0]}, capture.Addr{UDP: c.Ends[1]})
 }
 
 // is reports whether a frame is of a message of that kind.

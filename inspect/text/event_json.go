@@ -6,6 +6,7 @@ import (
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
+	codec "github.com/dgrdma/dgrdma/rpcrdma"
 )
 
 // eventStart is what an object begins with: where, when, and which side sent it.
@@ -68,7 +69,12 @@ func setUpJSON(b []byte, s *mpa.SetUp) []byte {
 		}
 		b = append(b, ']')
 	}
-	return append(hexBytes(append(b, `,"private":"`...), s.Private), '"')
+	b = append(hexBytes(append(b, `,"private":"`...), s.Private), '"')
+	if p := codec.ParsePrivate(s.Private); p.SendSize > 0 {
+		b = number(number(b, `,"rpc_over_rdma":{"send_size":`, p.SendSize), `,"receive_size":`, p.ReceiveSize)
+		b = append(boolean(b, `,"remote_invalidation":`, p.Invalidate), '}')
+	}
+	return b
 }
 
 func (p *Printer) frameJSON(b []byte, e *iwarp.Event) []byte {

@@ -6,6 +6,7 @@ import (
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
+	codec "github.com/dgrdma/dgrdma/rpcrdma"
 )
 
 // eventWords says what happened.
@@ -93,6 +94,7 @@ func setUpWords(b []byte, e *iwarp.Event) []byte {
 		if n > linePrivate {
 			b = append(b, "..."...)
 		}
+		b = privateWords(b, codec.ParsePrivate(s.Private))
 	}
 	if e.Absent > 0 {
 		b = append(number(b, "; ", e.Absent), " bytes of it are not in the capture"...)
@@ -101,6 +103,19 @@ func setUpWords(b []byte, e *iwarp.Event) []byte {
 		b = append(append(b, "; wrong: "...), e.Wrong.Error()...)
 	}
 	return b
+}
+
+// privateWords says what private data of RPC-over-RDMA are (RFC 8797), if they are that.
+func privateWords(b []byte, p codec.Private) []byte {
+	if p.SendSize == 0 {
+		return b
+	}
+	b = number(b, " (RPC-over-RDMA: Sends of up to ", p.SendSize)
+	b = number(b, " bytes, receives of ", p.ReceiveSize)
+	if p.Invalidate {
+		return append(b, ", takes remote invalidation)"...)
+	}
+	return append(b, ", no remote invalidation)"...)
 }
 
 func reads(b []byte, n uint16) []byte {

@@ -74,24 +74,20 @@ const mostPadding = 36
 
 func (p *Printer) header(b []byte, v *View) []byte {
 	h := &v.Header
-	b = number(b, "  frame ", int(h.Seq))
+	b = append(b, "  frame"...)
+	if !v.isShake() {
+		b = number(b, " ", int(h.Seq))
+	}
 	b = number(b, " from endpoint ", int(h.Src))
 	b = number(b, " to endpoint ", int(h.Dst))
-	b = number(b, ", acknowledges ", int(h.AckCount))
-	b = number(b, " from ", int(h.AckStart))
+	if v.isShake() {
+		b = number(b, ", check ", int(v.Shake.Check))
+	} else {
+		b = number(b, ", acknowledges ", int(h.AckCount))
+		b = number(b, " from ", int(h.AckStart))
+	}
 	b = hexadecimal(b, ", flags ", uint32(h.Flags))
-	b = append(append(append(b, " ("...), v.Kind.String()...), ')')
-	switch v.Kind {
-	case Hello:
-		b = number(b, ", id in 32 bits ", int(h.HelloID()))
-	case Confirm, Reject:
-		b = number(b, ", check ", int(h.HelloID()))
-	}
-	b = append(b, '\n')
-	if v.Stamped {
-		b = append(v.Stamp.Append(append(b, "  "...)), '\n')
-	}
-	return b
+	return append(append(append(b, " ("...), v.Kind.String()...), ")\n"...)
 }
 
 func (p *Printer) message(b []byte, v *View, m *Message) []byte {
@@ -112,22 +108,18 @@ func (p *Printer) message(b []byte, v *View, m *Message) []byte {
 		b = append(b, ", more"...)
 	}
 	b = append(b, '\n')
-	switch {
-	case v.Refused:
-		b = append(v.Refusal.Append(append(number(b, "  REFUSED to epoch ", int(v.Hello.Peer)), ": "...)), '\n')
-	case v.Kind == Hello:
-		b = append(v.Hello.Append(append(b, "  "...)), '\n')
-	case v.Kind == Confirm, v.Kind == Reject:
-		b = append(v.Shake.Append(append(b, "  "...)), '\n')
+	if v.isShake() {
+		b = v.Shake.Append(append(b, "  "...), v.Header.Dst)
+		if v.Why {
+			b = v.Refusal.Append(append(b, ": "...))
+		}
+		b = append(b, '\n')
 	}
 	if s, ok := v.list(m); ok {
 		b = fieldsServices(b, &s)
 	}
 	if v.Told {
 		b = fieldsServices(b, &v.Services)
-	}
-	if v.Referred {
-		b = append(v.Identity.Append(append(b, "  is "...)), '\n')
 	}
 	if p.Bytes {
 		b = dump(b, m)

@@ -24,6 +24,7 @@ type Filter struct {
 	// Only frames of iWARP have these.
 	Operations []Operation
 	STags      []uint32 // of a frame, or of what it asks for
+	XIDs       []uint32 // of a message of RPC-over-RDMA; no frame has one
 }
 
 // Operation is a kind of messages of iWARP.
@@ -40,19 +41,24 @@ func (f *Filter) OfDGRDMA() bool { return len(f.IDs) > 0 || len(f.Txns) > 0 || l
 func (f *Filter) OfMessages() bool { return len(f.Txns) > 0 || len(f.Ranges) > 0 }
 
 // OfIWARP reports whether f chooses by what only frames of iWARP have.
-func (f *Filter) OfIWARP() bool { return len(f.Operations) > 0 || len(f.STags) > 0 }
+func (f *Filter) OfIWARP() bool { return len(f.Operations) > 0 || len(f.STags) > 0 || len(f.XIDs) > 0 }
 
 // Match reports whether v is chosen.
 func (f *Filter) Match(v *View) bool {
 	return !f.OfIWARP() && (len(f.IDs) == 0 || v.Kind != None && (slices.Contains(f.IDs, v.Header.Src) || slices.Contains(f.IDs, v.Header.Dst))) &&
-		(len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(e capture.End) bool { return e.Is(v.Packet.Src) || e.Is(v.Packet.Dst) })) &&
+		f.MatchEnds(v.Packet.Src, v.Packet.Dst) &&
 		(len(f.Txns) == 0 || f.txn(v)) &&
 		(len(f.Ranges) == 0 || f.written(v))
 }
 
-// txn leaves hellos out: they name transactions that did not begin.
+// MatchEnds reports whether what goes between two addresses is chosen, by them alone.
+func (f *Filter) MatchEnds(a, b capture.Addr) bool {
+	return len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(e capture.End) bool { return e.Is(a) || e.Is(b) })
+}
+
+// txn leaves handshakes out: where other frames have a transaction, they have an epoch.
 func (f *Filter) txn(v *View) bool {
-	return v.Kind != Hello && v.Kind != Confirm && v.Kind != Reject && slices.ContainsFunc(v.Messages, func(m Message) bool { return slices.Contains(f.Txns, m.Txn) })
+	return !v.isShake() && slices.ContainsFunc(v.Messages, func(m Message) bool { return slices.Contains(f.Txns, m.Txn) })
 }
 
 func (f *Filter) written(v *View) bool {

@@ -67,17 +67,15 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// A frame too short for a header has no ids, and a hello's transaction is none.
+// TestFiltersOnWhatIsNotThere checks that a frame too short for a header has no ids, and a HELLO no transaction.
 func TestFiltersOnWhatIsNotThere(t *testing.T) {
 	var v text.View
 	v.Decode(&captured.Packet{Packet: capture.Packet{Data: make([]byte, 9), Length: 9}})
 	if f := (text.Filter{IDs: []frame.EndpointID{0}}); f.Match(&v) {
 		t.Error("nine bytes have an id")
 	}
-	b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize)
-	(&frame.Header{Dst: 2, Src: 1, Flags: frame.FlagMessages}).Put(b)
-	m := frame.Hello{Life: 5, Peer: 6}.Message()
-	m.Put(b[frame.HeaderSize:])
+	b := make([]byte, frame.HandshakeSize)
+	(&frame.Handshake{Kind: frame.HandshakeHello, Sender: 5}).Put(b, 2, 1)
 	v.Decode(&captured.Packet{Packet: capture.Packet{Data: b, Length: len(b)}})
 	for _, f := range []text.Filter{{Txns: []uint32{5}}, {Ranges: []text.Range{{0, 1<<32 - 1}}}} {
 		if v.Kind != text.Hello || f.Match(&v) {

@@ -82,11 +82,12 @@ func FuzzPrinter(f *testing.F) {
 			if o.Src != nil && (*o.Dst != int(data[0])|int(data[1])<<8 || *o.Flags != int(data[9])) {
 				t.Fatalf("%+v of % x", o, data)
 			}
-			if sealed := o.Sealed != nil || o.Handshake != nil; sealed != (k.Seal() != datagram.Plain) || !k.Session() && sealed == (o.ID != nil) && o.Kind != "none" ||
+			shake := v.Shake.Kind != frame.NoHandshake
+			if sealed := o.Sealed != nil || o.Handshake != nil; sealed != (k.Seal() != datagram.Plain) || !k.Session() && !shake && sealed == (o.ID != nil) && o.Kind != "none" ||
 				o.Sealed != nil && (o.Kind != "sealed" || o.Sealed.Counter != datagram.Counter(data) || o.Sealed.Length != k.Length-29) {
 				t.Fatalf("%+v of % x", o, data)
 			}
-			if k.Session() != (o.Session != nil) && o.Kind != "none" || o.ID != nil && k.Session() && *o.ID != int(binary.LittleEndian.Uint32(data[4:])) {
+			if (k.Session() || shake) != (o.Session != nil) && o.Kind != "none" || o.ID != nil && k.Session() && *o.ID != int(binary.LittleEndian.Uint32(data[4:])) {
 				t.Fatalf("%+v of % x", o, data)
 			}
 			if o.ID != nil && !k.Session() && (*o.ID != int(data[4])|int(data[5])<<8) {
@@ -96,8 +97,8 @@ func FuzzPrinter(f *testing.F) {
 				t.Fatalf("checksum %d: %v", sum, said)
 			}
 			list, told := whole.Services()
-			if said := o.Hello != nil && o.Hello.Services != nil; said != told || said && len(*o.Hello.Services) != len(list.All()) {
-				t.Fatalf("services %v: %+v", list.String(), o.Hello)
+			if said := o.Session != nil && o.Session.Services != nil; said != told || said && len(*o.Session.Services) != len(list.All()) {
+				t.Fatalf("services %v: %+v", list.String(), o.Session)
 			}
 			p.Style, p.File, p.Interfaces = text.Line, "", true
 			if line := string(p.Append(nil, &v)); strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {

@@ -43,49 +43,15 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		h := &v.Header
 		b = number(b, `,"src":`, int(h.Src))
 		b = number(b, `,"dst":`, int(h.Dst))
-		b = number(b, `,"id":`, int(h.Seq))
-		b = number(b, `,"ack_start":`, int(h.AckStart))
-		b = number(b, `,"ack_count":`, int(h.AckCount))
+		if !v.isShake() {
+			b = number(b, `,"id":`, int(h.Seq))
+			b = number(b, `,"ack_start":`, int(h.AckStart))
+			b = number(b, `,"ack_count":`, int(h.AckCount))
+		}
 		b = number(b, `,"flags":`, int(h.Flags))
-	}
-	if v.Kind == Confirm || v.Kind == Reject {
-		b = number(b, `,"hello":{"life":`, int(v.Shake.Sender))
-		b = number(b, `,"peer":`, int(v.Shake.Receiver))
-		b = number(b, `,"check":`, int(v.Shake.Check))
-		if v.Told {
-			b = jsonServices(b, &v.Services)
+		if v.isShake() {
+			b = v.jsonShake(b)
 		}
-		b = append(b, '}')
-	}
-	if v.Kind == Hello {
-		b = number(b, `,"hello":{"life":`, int(v.Hello.Life))
-		b = number(b, `,"peer":`, int(v.Hello.Peer))
-		b = boolean(b, `,"answer":`, v.Hello.Tells)
-		if v.Hello.Leaves {
-			b = append(b, `,"goodbye":true`...)
-		}
-		if v.Hello.Refers {
-			b = append(b, `,"refers":true`...)
-		}
-		b = number(b, `,"id":`, int(v.Header.HelloID()))
-		if v.Told {
-			b = jsonServices(b, &v.Services)
-		}
-		if v.Referred {
-			b = number(b, `,"identity":{"id":`, int(v.Identity.ID))
-			b = append(number(b, `,"size":`, int(v.Identity.Size)), '}')
-		}
-		if v.Refused {
-			b = number(b, `,"refused":`, int(v.Refusal.Why))
-			b = number(b, `,"identity":{"id":`, int(v.Refusal.ID))
-			b = append(number(b, `,"size":`, int(v.Refusal.Size)), '}')
-		}
-		b = append(b, '}')
-	}
-	if v.Stamped {
-		b = number(b, `,"stamp":{"life":`, int(v.Stamp.Life))
-		b = number(b, `,"id":`, int(v.Stamp.ID))
-		b = append(number(b, `,"ack_start":`, int(v.Stamp.Start)), '}')
 	}
 	if v.Checksum != frame.NoChecksum {
 		b = boolean(b, `,"checksum_right":`, v.Checksum == frame.RightChecksum)
@@ -106,6 +72,22 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = append(append(append(b, `,"reason":"`...), e.Reason.String()...), `"}`...)
 	}
 	return append(b, "}\n"...)
+}
+
+// jsonShake appends what a frame of a handshake says.
+func (v *View) jsonShake(b []byte) []byte {
+	b = number(b, `,"session":{"sender":`, int(v.Shake.Sender))
+	b = number(b, `,"receiver":`, int(v.Shake.Receiver))
+	b = number(b, `,"check":`, int(v.Shake.Check))
+	if v.Told {
+		b = jsonServices(b, &v.Services)
+	}
+	if v.Why {
+		b = number(b, `,"refusal":{"why":`, int(v.Refusal.Why))
+		b = number(b, `,"id":`, int(v.Refusal.ID))
+		b = append(number(b, `,"size":`, int(v.Refusal.Size)), '}')
+	}
+	return append(b, '}')
 }
 
 func jsonName(b []byte, name string) []byte {

@@ -32,31 +32,23 @@ func (p *Printer) line(b []byte, v *View) []byte {
 		b = v.appendSealed(append(b, ' '))
 	case v.InSession:
 		b = v.appendSession(append(b, ' '))
+	case v.isShake():
+		b = v.appendShake(append(b, ' '))
 	case v.Kind != None:
 		b = v.Header.Append(append(b, ' '))
 	}
-	if v.Stamped {
-		b = append(v.Stamp.Append(append(b, " ["...)), ']')
-	}
 	for i := range v.Messages {
+		if v.isShake() {
+			break // its message is told
+		}
 		if i == lineMessages {
 			b = number(b, " and ", len(v.Messages)-i)
 			b = append(b, " more"...)
 			break
 		}
-		if b = append(b, " ["...); v.Refused {
-			b = v.Refusal.Append(append(number(b, "REFUSED to epoch ", int(v.Hello.Peer)), ": "...))
-		} else {
-			b = v.Messages[i].Append(b)
-		}
+		b = v.Messages[i].Append(append(b, " ["...))
 		if s, ok := v.list(&v.Messages[i]); ok {
 			b = s.Append(append(b, ", "...))
-		}
-		if v.Told {
-			b = v.Services.Append(append(b, ", "...))
-		}
-		if v.Referred {
-			b = v.Identity.Append(append(b, ": "...))
 		}
 		b = append(b, ']')
 	}

@@ -13,23 +13,30 @@ import (
 func (p *Printer) AppendRPC(b []byte, m *rpcrdma.Message) []byte {
 	e := iwarp.Event{Conn: m.Conn.IWARP, Way: m.Way, First: m.First, Last: m.Last}
 	if p.Style == JSON {
-		return append(rpcJSON(append(p.eventStart(b, &e), `,"kind":"rpc"`...), m), "}\n"...)
+		b = rpcJSON(append(p.eventStart(b, &e), `,"kind":"rpc"`...), m)
+		if p.Bytes {
+			b = octetsJSON(b, m)
+		}
+		return append(b, "}\n"...)
 	}
 	b = append(rpcWords(append(p.lineStart(b, &e), ' '), m), '\n')
 	if p.Style == Fields && m.Fault == nil && m.Kind != rpcrdma.Unread {
 		b = rpcFields(b, m)
 	}
+	if p.Style == Fields && p.Bytes {
+		b = octetDumps(b, m)
+	}
 	return b
 }
 
 // MatchRPC reports whether a message of RPC-over-RDMA is chosen, of which e is the last frame: a list of operations by that or
-// by the operation that is such messages, and a list of STags by those that it names, too.
+// by the operation that is such messages, and a list of STags by those that it names, too. Only a message whose header is known fits a list of XIDs.
 func (f *Filter) MatchRPC(m *rpcrdma.Message, e *iwarp.Event) bool {
 	if !f.MatchConnection(e.Conn.TCP) {
 		return false
 	}
 	return (len(f.Operations) == 0 || f.OfRPC() || slices.ContainsFunc(f.Operations, func(o Operation) bool { return o.is(e) })) &&
-		(len(f.STags) == 0 || f.stag(e) || f.names(m))
+		(len(f.STags) == 0 || f.stag(e) || f.names(m)) && (len(f.XIDs) == 0 || m.Fault == nil && m.Kind != rpcrdma.Unread && slices.Contains(f.XIDs, m.Header.XID))
 }
 
 // OfRPC reports whether messages of RPC-over-RDMA are among the operations that f chooses.
@@ -145,7 +152,8 @@ func reportWords(b []byte, h *codec.Header) []byte {
 // answerWords says what is answered, and how.
 func answerWords(b []byte, m *rpcrdma.Message) []byte {
 	c := m.Call
-	b = number(b, "; answers record ", c.At.Record)
+	b = hexadecimal(b, "; answers XID ", m.Header.XID)
+	b = number(b, " in record ", c.At.Record)
 	if known(m.Last.Time) && known(c.At.Time) {
 		b = append(append(b, " after "...), m.Last.Time.Sub(c.At.Time).String()...)
 	}
@@ -174,6 +182,7 @@ func rpcJSON(b []byte, m *rpcrdma.Message) []byte {
 	b = boolean(b, `,"reverse":`, m.Reverse)
 	b = number(b, `,"version":`, int(h.Version))
 	b = strconv.AppendUint(append(b, `,"xid":`...), uint64(h.XID), 10)
+	b = append(hexadecimal(b, `,"xid_hex":"`, h.XID), '"')
 	b = jsonName(append(b, `,"type":`...), h.Type.String())
 	if h.Version == codec.Version2 {
 		b = number(number(b, `,"credits":`, int(h.Maximum())), `,"credits_new":`, int(h.Granted()))
@@ -228,6 +237,8 @@ func callJSON(b []byte, m *rpcrdma.Message) []byte {
 		}
 		b = append(b, '}')
 	}
+	b = detailJSON(b, "credential", m.Credential())
+	b = detailJSON(b, "arguments", m.Arguments())
 	if m.Kind == rpcrdma.CallKind {
 		return b
 	}
@@ -238,6 +249,7 @@ func callJSON(b []byte, m *rpcrdma.Message) []byte {
 	b = append(b, '}')
 	if m.Kind == rpcrdma.ReplyKind {
 		b = jsonName(append(b, `,"status":`...), m.Status.String())
+		b = detailJSON(b, "results", m.Results())
 	}
 	b = strconv.AppendUint(append(b, `,"written":`...), c.Placed, 10)
 	return strconv.AppendUint(append(b, `,"read":`...), c.Fetched, 10)

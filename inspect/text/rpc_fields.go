@@ -8,7 +8,7 @@ import (
 	codec "github.com/dgrdma/dgrdma/rpcrdma"
 )
 
-// rpcFields appends what a line does not say of a message: numbers in place of names, and each segment of its chunks.
+// rpcFields appends what a line does not say of a message: numbers in place of names, what the Call asks for or was answered, and each segment of its chunks.
 func rpcFields(b []byte, m *rpcrdma.Message) []byte {
 	h := m.Header
 	b = number(b, "  a Send of ", int(m.Length))
@@ -26,10 +26,13 @@ func rpcFields(b []byte, m *rpcrdma.Message) []byte {
 	}
 	b = append(b, '\n')
 	if c := m.Call; c != nil && c.Known {
-		b = number(b, "  RPC program ", int(c.Program))
+		b = append(append(b, "  RPC program "...), c.ProgramNumber()...)
 		b = number(b, " version ", int(c.ProgramVersion))
 		b = append(number(b, " procedure ", int(c.Procedure)), '\n')
 	}
+	b = detailWords(b, "  credential: ", m.Credential())
+	b = detailWords(b, "  arguments: ", m.Arguments())
+	b = detailWords(b, "  results: ", m.Results())
 	for i := range h.Reads {
 		b = segmentFields(b, "  Read segment at Position "+strconv.FormatUint(uint64(h.Reads[i].Position), 10), h.Reads[i].Segments)
 	}

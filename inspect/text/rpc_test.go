@@ -60,12 +60,12 @@ func TestRPCLines(t *testing.T) {
 	all := rpcLines(t, "v3-size-65536", &text.Printer{}, &text.Filter{})
 	for _, want := range []string{
 		"8      0.006470000 10.97.0.3:37082 > 10.97.0.2:20049 RPC-over-RDMA 1 Call XID 0xcb67c810 NFS 3 NULL, MSG, 128 credits asked, 40 bytes inline\n",
-		"9      0.007242000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xcb67c810 NFS 3 NULL, MSG, 64 credits granted, 24 bytes inline; answers record 8 after 772µs: success\n",
+		"9      0.007242000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xcb67c810 NFS 3 NULL, MSG, 64 credits granted, 24 bytes inline; answers XID 0xcb67c810 in record 8 after 772µs: success\n",
 		"30     0.092133000 10.97.0.3:37082 > 10.97.0.2:20049 RPC-over-RDMA 1 Call XID 0xd567c810 NFS 3 READ, MSG, 128 credits asked, Write chunk of 16384 bytes at STag 0x97fec001 TO 0xd567c81007eec000, 100 bytes inline\n",
-		"46     0.097396000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd567c810 NFS 3 READ, MSG, 64 credits granted, Write chunk of 16384 bytes at STag 0x97fec001 TO 0xd567c81007eec000, 128 bytes inline; answers record 30 after 5.263ms: success, 16384 bytes by RDMA Write\n",
-		"208    0.129636000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd967c810 NFSACL 3 GETACL, NOMSG, 64 credits granted, Reply chunk of 136 bytes at STag 0x2847e102 TO 0xd967c81008629800 + 0 bytes at STag 0xe2a36a01 TO 0xd967c8100858e000 + 0 bytes at STag 0xec733501 TO 0xd967c81008629900; answers record 206 after 1.835ms: success, 136 bytes by RDMA Write\n",
+		"46     0.097396000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd567c810 NFS 3 READ, MSG, 64 credits granted, Write chunk of 16384 bytes at STag 0x97fec001 TO 0xd567c81007eec000, 128 bytes inline; answers XID 0xd567c810 in record 30 after 5.263ms: success, 16384 bytes by RDMA Write\n",
+		"208    0.129636000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd967c810 NFSACL 3 GETACL, NOMSG, 64 credits granted, Reply chunk of 136 bytes at STag 0x2847e102 TO 0xd967c81008629800 + 0 bytes at STag 0xe2a36a01 TO 0xd967c8100858e000 + 0 bytes at STag 0xec733501 TO 0xd967c81008629900; answers XID 0xd967c810 in record 206 after 1.835ms: success, 136 bytes by RDMA Write\n",
 		"212    0.193693000 10.97.0.3:37082 > 10.97.0.2:20049 RPC-over-RDMA 1 Call XID 0xdb67c810 NFS 3 WRITE, MSG, 128 credits asked, Read chunk at Position 108 of 65536 bytes at STag 0xce660d02 TO 0xdb67c81006c24000, 108 bytes inline\n",
-		"290    0.215610000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xdb67c810 NFS 3 WRITE, MSG, 64 credits granted, 136 bytes inline; answers record 212 after 21.917ms: success, 65536 bytes by RDMA Read\n",
+		"290    0.215610000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xdb67c810 NFS 3 WRITE, MSG, 64 credits granted, 136 bytes inline; answers XID 0xdb67c810 in record 212 after 21.917ms: success, 65536 bytes by RDMA Read\n",
 	} {
 		if !strings.Contains(strings.Join(all, ""), want) {
 			t.Errorf("no line %s", want)
@@ -76,8 +76,8 @@ func TestRPCLines(t *testing.T) {
 	}
 }
 
-// TestRPCFilters checks that messages are chosen by the operation of their frame, by their own, and by the STags of their chunks and of what they
-// invalidate.
+// TestRPCFilters checks that messages are chosen by the operation of their frame, by their own, by the STags of their chunks and of what they
+// invalidate, and by their XIDs.
 func TestRPCFilters(t *testing.T) {
 	const stag = 0x97fec001 // of a READ, whose Reply invalidates it
 	for _, c := range []struct {
@@ -92,6 +92,10 @@ func TestRPCFilters(t *testing.T) {
 		{text.Filter{Operations: []text.Operation{{Opcode: 4}}}, 11},
 		{text.Filter{Operations: []text.Operation{{Opcode: 0}}}, 0},
 		{text.Filter{Txns: []uint32{1}}, 0},
+		{text.Filter{XIDs: []uint32{0xd567c810}}, 2},
+		{text.Filter{XIDs: []uint32{0xd567c810, 0xdb67c810}}, 4},
+		{text.Filter{XIDs: []uint32{0xd567c810}, STags: []uint32{stag}}, 2},
+		{text.Filter{XIDs: []uint32{0xdb67c810}, STags: []uint32{stag}}, 0},
 	} {
 		if all := rpcLines(t, "v3-size-65536", &text.Printer{}, &c.filter); len(all) != c.want {
 			t.Errorf("%+v: %d lines, want %d", c.filter, len(all), c.want)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/capture/capturetest"
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
@@ -136,27 +136,27 @@ func TestSealedEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, err := endpoint.NewRegion(1 << 16)
+	memory, err := dgrdma.NewRegion(1 << 16)
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := &seal.Ring{All: &seal.Key{9}}
-	a, err := endpoint.New(wire, &endpoint.Config{ID: 1, Keys: keys})
+	a, err := dgrdma.New(wire, &dgrdma.Config{ID: 1, Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := endpoint.New(net.Attach(addrs[1], simnet.Config{}), &endpoint.Config{ID: 2, Memory: memory, AcceptAny: true, Keys: keys})
+	b, err := dgrdma.New(net.Attach(addrs[1], simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true, Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	c, err := a.Connect(endpoint.Peer{Addr: addrs[1], ID: 2, Size: 1 << 16})
+	c, err := a.Connect(dgrdma.Peer{Addr: addrs[1], ID: 2, Size: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := c.Write(ctx, &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 5000)}}}); err != nil {
+	if err := c.Write(ctx, &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 5000)}}}); err != nil {
 		t.Fatal(err)
 	}
 	a.Close() // and its tap: the file is whole

@@ -13,7 +13,7 @@ import (
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
-// services is a list of them as an introduction carries it.
+// services is a list of them as a frame of a handshake has it.
 func services(t testing.TB, all ...string) []byte {
 	t.Helper()
 	var s frame.Services
@@ -28,15 +28,16 @@ func services(t testing.TB, all ...string) []byte {
 	return b
 }
 
-// introduction is a captured hello, what is behind its message, and how much of that
+// introduction is a captured HELLO, what follows its message, and how much of that
 // was on the wire beyond what was captured.
 func introduction(behind []byte, missing int) *captured.Packet {
-	b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize)
-	h := frame.Header{Dst: 2, Src: 1, Flags: frame.FlagMessages}
-	h.SetHelloID(0x10009)
-	h.Put(b)
-	m := frame.Hello{Life: 7}.Message()
-	m.Put(b[frame.HeaderSize:])
+	return shaken(2, 1, frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}, behind, missing)
+}
+
+// shaken is introduction of any frame of a handshake.
+func shaken(dst, src frame.EndpointID, h frame.Handshake, behind []byte, missing int) *captured.Packet {
+	b := make([]byte, frame.HandshakeSize)
+	h.Put(b, dst, src)
 	b = append(b, behind...)
 	return &captured.Packet{Packet: capture.Packet{
 		Record: 1, Time: time.Unix(0, 0), Data: b, Length: len(b) + missing,
@@ -58,7 +59,7 @@ func knows(list []byte) []byte {
 
 func TestServicesAreShown(t *testing.T) {
 	two, none := services(t, "memory", "link"), services(t)
-	const begin = "1      0.000000000 00:00:00:00:00:01 > 00:00:00:00:00:02 1->2 id 9 [hello from life 7 to anyone"
+	const begin = "1      0.000000000 00:00:00:00:00:01 > 00:00:00:00:00:02 1->2 [HELLO from epoch 7"
 	for name, tt := range map[string]struct {
 		packet       *captured.Packet
 		line, fields string
@@ -83,12 +84,12 @@ func TestServicesAreShown(t *testing.T) {
 			t.Errorf("%s:\n got %swant %s", name, got, want)
 		}
 		p.Style = text.Fields
-		if _, got, _ := strings.Cut(string(p.Append(nil, &v)), "\n  hello from life 7 to anyone\n"); got != tt.fields {
+		if _, got, _ := strings.Cut(string(p.Append(nil, &v)), "\n  HELLO from epoch 7\n"); got != tt.fields {
 			t.Errorf("%s:\n got %swant %s", name, got, tt.fields)
 		}
 		p.Style, p.Bytes = text.JSON, true
 		line := string(p.Append(nil, &v))
-		if want := `"hello":{"life":7,"peer":0,"answer":false,"id":65545` + tt.json + `},"messages":[`; !strings.Contains(line, want) {
+		if want := `"session":{"sender":7,"receiver":0,"check":0` + tt.json + `},"messages":[`; !strings.Contains(line, want) {
 			t.Errorf("%s:\n got %swant %s", name, line, want)
 		}
 		o := objectOf(t, line)
@@ -111,44 +112,62 @@ func TestServicesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestGoodbyeIsShown as what it is, in every style.
-func TestGoodbyeIsShown(t *testing.T) {
-	packet := introduction(nil, 0)
-	m := frame.Hello{Life: 7, Peer: 9, Leaves: true}.Message()
-	m.Put(packet.Data[frame.HeaderSize:])
-	var v text.View
-	v.Decode(packet)
-	p := text.Printer{Start: time.Unix(0, 0)}
-	for style, want := range map[text.Style]string{
-		text.Line: "[goodbye from life 7 to life 9]\n", text.Fields: "\n  goodbye from life 7 to life 9\n",
-		text.JSON: `"hello":{"life":7,"peer":9,"answer":false,"goodbye":true,"id":65545},`,
-	} {
-		p.Style = style
-		if got := string(p.Append(nil, &v)); !strings.Contains(got, want) {
-			t.Errorf("%s does not say %s", got, want)
-		}
+// TestHandshakeIsShown checks how each kind of handshake frame is shown in each style.
+func TestHandshakeIsShown(t *testing.T) {
+	why := func(r frame.Refusal) []byte {
+		b := make([]byte, frame.RefusalSize)
+		r.Put(b)
+		return b
 	}
-}
-
-// TestIdentityIsShown in every style.
-func TestIdentityIsShown(t *testing.T) {
-	packet := introduction(nil, 0)
-	m := frame.Hello{Life: 7, Peer: 7, Refers: true}.Message()
-	m.Put(packet.Data[frame.HeaderSize:])
-	packet.Data = packet.Data[:frame.HeaderSize+frame.MessageHeaderSize]
-	packet.Data = append(packet.Data, make([]byte, frame.IdentitySize)...)
-	frame.Identity{ID: 5, Size: 64}.Put(packet.Data[frame.HeaderSize+frame.MessageHeaderSize:])
-	packet.Length = len(packet.Data)
-	var v text.View
-	v.Decode(packet)
-	p := text.Printer{Start: time.Unix(0, 0)}
-	for style, want := range map[text.Style]string{
-		text.Line: "[another endpoint is here, life 7: endpoint 5 with 64 bytes]\n", text.Fields: "\n  another endpoint is here, life 7\n  is endpoint 5 with 64 bytes\n",
-		text.JSON: `"hello":{"life":7,"peer":7,"answer":false,"refers":true,"id":65545,"identity":{"id":5,"size":64}},`,
+	const none = ",\"services\":[],\"knows\":0"
+	for _, c := range []struct {
+		packet             *captured.Packet
+		line, fields, json string
+	}{
+		{shaken(2, 1, frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}, services(t), 0), "1->2 [HELLO from epoch 7, no service]\n",
+			"  frame from endpoint 1 to endpoint 2, check 0, flags 0x1 (hello)\n  MESSAGE\n  HELLO from epoch 7\n  no service\n",
+			`"kind":"hello","src":1,"dst":2,"flags":1,"session":{"sender":7,"receiver":0,"check":0` + none + `},"messages":[`},
+		{shaken(0, 1, frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}, nil, 0), "1->0 [HELLO from epoch 7, asks who is there]\n",
+			" (hello)\n  MESSAGE\n  HELLO from epoch 7, asks who is there\n", `"kind":"hello","src":1,"dst":0,"flags":1,"session":{"sender":7,"receiver":0,"check":0},"messages":[`},
+		{shaken(1, 2, frame.Handshake{Kind: frame.HandshakeWelcome, Sender: 9, Receiver: 7, Check: 65545}, services(t), 0), "2->1 [WELCOME from epoch 9 to epoch 7, no service]\n",
+			"  frame from endpoint 2 to endpoint 1, check 65545, flags 0x1 (welcome)\n  MESSAGE\n  WELCOME from epoch 9 to epoch 7\n  no service\n",
+			`"kind":"welcome","src":2,"dst":1,"flags":1,"session":{"sender":9,"receiver":7,"check":65545` + none + `},"messages":[`},
+		{shaken(2, 1, frame.Handshake{Kind: frame.HandshakeConfirm, Sender: 7, Receiver: 9, Check: 65545}, services(t), 0), "1->2 [CONFIRM from epoch 7 to epoch 9, no service]\n",
+			", check 65545, flags 0x1 (confirm)\n  MESSAGE\n  CONFIRM from epoch 7 to epoch 9\n  no service\n",
+			`"kind":"confirm","src":1,"dst":2,"flags":1,"session":{"sender":7,"receiver":9,"check":65545` + none + `},"messages":[`},
+		{shaken(1, 2, frame.Handshake{Kind: frame.HandshakeReject, Sender: 9, Receiver: 7, Check: 65545}, nil, 0), "2->1 [REJECT from epoch 9 to epoch 7]\n",
+			", check 65545, flags 0x1 (reject)\n  MESSAGE\n  REJECT from epoch 9 to epoch 7\n",
+			`"kind":"reject","src":2,"dst":1,"flags":1,"session":{"sender":9,"receiver":7,"check":65545},"messages":[`},
+		{shaken(1, 2, frame.Handshake{Kind: frame.HandshakeRefused, Sender: 7, Receiver: 7}, why(frame.Refusal{ID: 2, Size: 64, Why: 2}), 0), "2->1 [REFUSED to epoch 7: there is no room, endpoint 2 with 64 bytes]\n",
+			" (refused)\n  MESSAGE\n  REFUSED to epoch 7: there is no room, endpoint 2 with 64 bytes\n",
+			`"kind":"refused","src":2,"dst":1,"flags":1,"session":{"sender":7,"receiver":7,"check":0,"refusal":{"why":2,"id":2,"size":64}},"messages":[`},
+		{shaken(1, 0, frame.Handshake{Kind: frame.HandshakeRefused, Sender: 7, Receiver: 7}, why(frame.Refusal{ID: 5}), 0), "0->1 [REFUSED to epoch 7: another id is here, endpoint 5]\n",
+			" (refused)\n  MESSAGE\n  REFUSED to epoch 7: another id is here, endpoint 5\n",
+			`"kind":"refused","src":0,"dst":1,"flags":1,"session":{"sender":7,"receiver":7,"check":0,"refusal":{"why":0,"id":5,"size":0}},"messages":[`},
+		{shaken(1, 2, frame.Handshake{Kind: frame.HandshakeRefused, Sender: 7, Receiver: 7}, nil, 12), "2->1 [REFUSED to epoch 7] cut: 34 of 46 bytes\n",
+			" (refused)\n  MESSAGE\n  REFUSED to epoch 7\n", `"session":{"sender":7,"receiver":7,"check":0},"messages":[`},
 	} {
-		p.Style = style
-		if got := string(p.Append(nil, &v)); !strings.Contains(got, want) || len(v.Padding) > 0 {
-			t.Errorf("%s does not say %s", got, want)
+		var v text.View
+		v.Decode(c.packet)
+		p := text.Printer{Start: time.Unix(0, 0)}
+		for style, want := range map[text.Style]string{text.Line: c.line, text.Fields: c.fields, text.JSON: c.json} {
+			p.Style = style
+			got := string(p.Append(nil, &v))
+			if style == text.Fields {
+				before, after, _ := strings.Cut(got, "  message at byte 10: ")
+				_, after, _ = strings.Cut(after, "\n")
+				got = before + "  MESSAGE\n" + after
+			}
+			if !strings.Contains(got, want) || len(v.Padding) > 0 {
+				t.Errorf("%s\ndoes not say\n%s", got, want)
+			}
+		}
+		f, err := frame.Parse(c.packet.Data)
+		if err != nil || !strings.HasPrefix(c.line, f.String()) {
+			t.Errorf("%v, %v, want %s", f, err, c.line)
+		}
+		if filter := (text.Filter{Txns: []uint32{7, 9}}); filter.Match(&v) {
+			t.Errorf("%v is of a transaction", f)
 		}
 	}
 }

@@ -146,9 +146,11 @@ func TestWrongSessionLines(t *testing.T) {
 	}
 }
 
-// handshakes are frames of a session's handshake that frames of today's hello are not, from 1 to 2.
+// handshakes are frames of each kind of a handshake for a session, from 1 to 2.
 func handshakes(t testing.TB) (all [][]byte) {
 	for _, h := range []frame.Handshake{
+		{Kind: frame.HandshakeHello, Sender: 7},
+		{Kind: frame.HandshakeWelcome, Sender: 7, Receiver: 9, Check: 0x12345678},
 		{Kind: frame.HandshakeConfirm, Sender: 7, Receiver: 9, Check: 0x12345678},
 		{Kind: frame.HandshakeReject, Sender: 7, Receiver: 9, Check: 0x12345678},
 		{Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9},
@@ -159,50 +161,13 @@ func handshakes(t testing.TB) (all [][]byte) {
 		case frame.HandshakeConfirm:
 			b = append(b, services(t, "memory")...)
 		case frame.HandshakeRefused:
-			said := make([]byte, frame.IdentitySize)
-			frame.Refusal{Identity: frame.Identity{ID: 1, Size: 64}, Why: 2}.Put(said)
+			said := make([]byte, frame.RefusalSize)
+			frame.Refusal{ID: 1, Size: 64, Why: 2}.Put(said)
 			b = append(b, said...)
 		}
 		all = append(all, b)
 	}
 	return all
-}
-
-// TestHandshakeLines checks how CONFIRM, REJECT and a REFUSED that says why are shown, with nothing of them taken for padding.
-func TestHandshakeLines(t *testing.T) {
-	for i, want := range []struct{ line, fields, json string }{
-		{
-			"1->2 id 22136 [CONFIRM from epoch 7 to epoch 9, serves memory]\n", "  CONFIRM from epoch 7 to epoch 9\n  service memory from 0x",
-			`"kind":"confirm","src":1,"dst":2,"id":22136,"ack_start":4660,"ack_count":0,"flags":1,"hello":{"life":7,"peer":9,"check":305419896,"services":[{"name":"memory"`,
-		},
-		{
-			"1->2 id 22136 [REJECT from epoch 7 to epoch 9]\n", ", check 305419896\n",
-			`"kind":"reject","src":1,"dst":2,"id":22136,"ack_start":4660,"ack_count":0,"flags":1,"hello":{"life":7,"peer":9,"check":305419896},"messages"`,
-		},
-		{
-			"1->2 id 0 [REFUSED to epoch 9: there is no room, endpoint 1 with 64 bytes]\n", "  REFUSED to epoch 9: there is no room, endpoint 1 with 64 bytes\n",
-			`"hello":{"life":9,"peer":9,"answer":false,"refers":true,"id":0,"refused":2,"identity":{"id":1,"size":64}},"messages"`,
-		},
-	} {
-		p := sessionPackets(false)[0]
-		p.Data = handshakes(t)[i]
-		p.Length = len(p.Data)
-		var v text.View
-		v.Decode(&p)
-		for style, want := range map[text.Style]string{text.Line: want.line, text.Fields: want.fields, text.JSON: want.json} {
-			printer := text.Printer{Style: style}
-			if got := string(printer.Append(nil, &v)); !strings.Contains(got, want) || style == text.JSON && !strings.Contains(got, `"padding":0`) {
-				t.Errorf("style %d:\n%s\nhas not\n%s", style, got, want)
-			}
-		}
-		f, err := frame.Parse(p.Data)
-		if err != nil || !strings.HasSuffix(want.line, f.String()+"\n") {
-			t.Errorf("%v, %v, want %s", f, err, want.line)
-		}
-		if filter := (text.Filter{Txns: []uint32{7, 9}}); filter.Match(&v) {
-			t.Errorf("%v is of a transaction", f)
-		}
-	}
 }
 
 // TestServicesInSessions checks that a message of a session that lists services is shown with them.

@@ -18,6 +18,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.golden anew")
@@ -112,29 +113,22 @@ type object struct {
 	AckStart         *int `json:"ack_start"`
 	AckCount         *int `json:"ack_count"`
 	Flags            *int
-	Hello            *struct {
-		Life, Peer uint32
-		Check      uint32
-		Refused    int
-		Answer     bool
-		Goodbye    bool
-		Refers     bool
-		Identity   *struct {
-			ID   uint16
-			Size uint64
-		}
-		ID       uint32
-		Services *[]struct {
-			Name string
-			Base uint32
-		}
-		Knows int
-	}
-	Session *struct {
+	Session          *struct {
 		Tag, Sender, Receiver uint32
 		UpTo                  uint32 `json:"up_to"`
 		Copy, Size, Reason    int
-		Answers               *struct {
+		Check                 uint32
+		Services              *[]struct {
+			Name string
+			Base uint32
+		}
+		Knows   int
+		Refusal *struct {
+			Why  int
+			ID   uint16
+			Size uint64
+		}
+		Answers *struct {
 			ID   uint32
 			UpTo uint32 `json:"up_to"`
 			Copy int
@@ -159,10 +153,6 @@ type object struct {
 		Is      string
 		Nonce   *string
 		Unasked *bool
-	}
-	Stamp *struct {
-		Life, ID uint32
-		AckStart uint32 `json:"ack_start"`
 	}
 	ChecksumRight *bool `json:"checksum_right"`
 	Messages      []struct {
@@ -260,9 +250,13 @@ func (o *object) bytes(t *testing.T) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint16(nil, uint16(*o.Dst))
 	b = le.AppendUint16(b, uint16(*o.Src))
-	b = le.AppendUint16(b, uint16(*o.ID))
-	b = le.AppendUint16(b, uint16(*o.AckStart))
-	b = append(b, byte(*o.AckCount), byte(*o.Flags))
+	if o.Session != nil { // of a handshake
+		b = append(le.AppendUint32(b, o.Session.Check), 0, byte(*o.Flags))
+	} else {
+		b = le.AppendUint16(b, uint16(*o.ID))
+		b = le.AppendUint16(b, uint16(*o.AckStart))
+		b = append(b, byte(*o.AckCount), byte(*o.Flags))
+	}
 	for _, m := range o.Messages {
 		b = append(b, make([]byte, m.Offset-len(b))...)
 		b = le.AppendUint32(b, m.Txn)
@@ -275,9 +269,9 @@ func (o *object) bytes(t *testing.T) []byte {
 		}
 		b = append(b, unhex(t, *m.Data)...)
 	}
-	if o.Hello != nil && o.Hello.Services != nil {
-		all := *o.Hello.Services
-		list := append(make([]byte, 0, frame.ServicesSize), 0x53, byte(len(all)), byte(o.Hello.Knows), 0)
+	if o.Session != nil && o.Session.Services != nil {
+		all := *o.Session.Services
+		list := append(make([]byte, 0, frame.ServicesSize), 0x53, byte(len(all)), byte(o.Session.Knows), 0)
 		for _, s := range all {
 			list = append(list, make([]byte, 8)...)
 			copy(list[len(list)-8:], s.Name)
@@ -390,7 +384,7 @@ func TestNothingIsAllocated(t *testing.T) {
 			}
 		}
 		show()
-		if n := testing.AllocsPerRun(100, show); n != 0 {
+		if n := fixture.Allocations(100, show); n != 0 {
 			t.Errorf("style %d: %v allocations", style, n)
 		}
 	}

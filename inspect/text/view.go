@@ -14,22 +14,31 @@ const (
 	Empty             // neither messages nor an acknowledgement
 	Ack
 	Write
-	Hello
 	Sealed
-	Handshake
-	// These are of sessions alone.
+	Handshake // for keys
+	// These are of sessions.
 	Bell
 	Bye
 	Probe
 	Probed
 	Reset
-	Confirm // these two are of its handshake
+	// These are of the handshake for a session.
+	Hello
+	Welcome
+	Confirm
 	Reject
+	Refused
 )
 
 var kindNames = [...]string{
-	None: "none", Empty: "empty", Ack: "ack", Write: "write", Hello: "hello", Sealed: "sealed", Handshake: "handshake",
-	Bell: "bell", Bye: "bye", Probe: "probe", Probed: "probed", Reset: "reset", Confirm: "confirm", Reject: "reject",
+	None: "none", Empty: "empty", Ack: "ack", Write: "write", Sealed: "sealed", Handshake: "handshake",
+	Bell: "bell", Bye: "bye", Probe: "probe", Probed: "probed", Reset: "reset",
+	Hello: "hello", Welcome: "welcome", Confirm: "confirm", Reject: "reject", Refused: "refused",
+}
+
+// shakes are what frames of a handshake for a session are for.
+var shakes = map[frame.HandshakeKind]Kind{
+	frame.HandshakeHello: Hello, frame.HandshakeWelcome: Welcome, frame.HandshakeConfirm: Confirm, frame.HandshakeReject: Reject, frame.HandshakeRefused: Refused,
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -51,19 +60,14 @@ type View struct {
 	SessionHeader frame.SessionHeader // if InSession, unless Kind is None
 	Session       frame.SessionFrame  // likewise, if it was captured whole and nothing is wrong with it
 	Messages      []Message
-	Hello         frame.Hello // if that is the Kind
+	Shake         frame.Handshake // if the Kind is one of its
 	Services      frame.Services
 	Told          bool // what the Services are
-	Identity      frame.Identity
-	Referred      bool            // to that one
-	Shake         frame.Handshake // if the Kind is Confirm or Reject
 	Refusal       frame.Refusal
-	Refused       bool // by that one
-	Stamp         frame.Stamp
-	Stamped       bool
+	Why           bool // the Refusal is there
 	Seal          datagram.Kind
 	Checksum      frame.Checksum
-	Padding       []byte       // behind the last message, the services, the identity, or the stamp
+	Padding       []byte       // behind the last message, the services, or the refusal
 	Malformed     *frame.Error // what is wrong, if anything is
 }
 
@@ -90,32 +94,38 @@ func (v *View) Decode(p *captured.Packet) {
 	case v.Kind == None:
 	case v.Header.HasMessages():
 		v.Kind = Write
-		if len(v.Messages) != 1 {
-			v.Refused = false
-		} else {
-			v.introduces(&v.Messages[0].Message)
+		if len(v.Messages) == 1 {
+			v.shakes(&v.Messages[0].Message)
 		}
 	case v.Header.AckCount != 0:
-		v.Kind, v.Refused = Ack, false
+		v.Kind = Ack
 	default:
-		v.Kind, v.Refused = Empty, false
+		v.Kind = Empty
 	}
 }
 
-// introduces takes a message that is of how two endpoints come to know each other, if it is.
-func (v *View) introduces(m *frame.Message) {
-	h, ok := m.Hello()
+// shakes takes a message that is of a handshake for a session, if it is.
+func (v *View) shakes(m *frame.Message) {
+	h, ok := frame.HandshakeOf(&frame.Frame{Header: v.Header}, m)
 	if ok {
-		v.Kind, v.Hello = Hello, h
+		v.Kind, v.Shake = shakes[h.Kind], h
 	}
-	v.Refused = v.Refused && ok && h.Refers && v.Refusal.Why != 0
-	f := frame.Frame{Header: v.Header}
-	switch v.Shake, _ = frame.HandshakeOf(&f, m); v.Shake.Kind {
-	case frame.HandshakeConfirm:
-		v.Kind = Confirm
-	case frame.HandshakeReject:
-		v.Kind = Reject
+}
+
+// isShake reports whether the frame is of a handshake for a session.
+func (v *View) isShake() bool { return v.Shake.Kind != frame.NoHandshake }
+
+// appendShake appends a frame of a handshake as lines have it.
+func (v *View) appendShake(b []byte) []byte {
+	var services *frame.Services
+	if v.Told {
+		services = &v.Services
 	}
+	var refusal *frame.Refusal
+	if v.Why {
+		refusal = &v.Refusal
+	}
+	return v.Header.AppendHandshake(b, &v.Shake, services, refusal)
 }
 
 func (v *View) whole(f *frame.Frame) {
@@ -126,9 +136,7 @@ func (v *View) whole(f *frame.Frame) {
 		off = next(off, &c.Msg)
 	}
 	v.Services, v.Told = f.Services()
-	v.Identity, v.Referred = f.Identity()
-	v.Refusal, v.Refused = frame.RefusalOf(f)
-	v.Stamp, v.Stamped = f.Stamp()
+	v.Refusal, v.Why = f.Refusal()
 	v.Padding = f.Padding()
 }
 

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/transport"
@@ -31,7 +31,7 @@ var vectors = filepath.Join("..", "..", "frame", "testdata", "captures")
 func check(t *testing.T, file string, o captured.Options, args ...string) []*packet {
 	t.Helper()
 	all := model(t, file, o)
-	got := rows(t, file, slices.Concat(plainFields, linkFields), append(args, "-2")...)
+	got := rows(t, file, allFields(), append(args, "-2")...)
 	if len(got) != len(all) {
 		t.Fatalf("tshark finds %d frames of %d", len(got), len(all))
 	}
@@ -42,6 +42,13 @@ func check(t *testing.T, file string, o captured.Options, args ...string) []*pac
 	}
 	checkLinks(t, all, got)
 	return all
+}
+
+// allFields are those of frames, of a session and of none, and between frames.
+func allFields() []string {
+	all := slices.Concat(plainFields, linkFields, sessionFields)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func TestCapturesOfRealPeers(t *testing.T) {
@@ -94,7 +101,7 @@ func udp(s string) transport.Addr { return transport.UDPAddr(netip.MustParseAddr
 
 // sent is what the sender says about a frame.
 type sent struct {
-	seq   frame.Seq
+	id    uint32 // of data, and bells
 	again bool
 }
 
@@ -106,8 +113,8 @@ func conversation(t *testing.T, addrs [2]transport.Addr, seed uint64) (file stri
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(seed)
 		defer network.Close()
-		var eps [2]*endpoint.Endpoint
-		var conns [2]*endpoint.Conn
+		var eps [2]*dgrdma.Endpoint
+		var conns [2]*dgrdma.Conn
 		var mu sync.Mutex
 		for i, at := range addrs {
 			bad := simnet.Link{
@@ -116,34 +123,33 @@ func conversation(t *testing.T, addrs [2]transport.Addr, seed uint64) (file stri
 			}
 			network.Link(at, addrs[1-i], bad)
 			var wire transport.Conn = network.Attach(at, simnet.Config{MTU: 1490})
-			memory, err := endpoint.NewRegion(1 << 20)
+			memory, err := dgrdma.NewRegion(1 << 20)
 			if err != nil {
 				t.Fatal(err)
 			}
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
-			cfg := endpoint.Config{ID: frame.EndpointID(i + 1), Memory: memory, FirstFrame: frame.Seq(65400 + i), Entropy: random.Uint32, Checksum: seed%10 == 5}
+			cfg := dgrdma.Config{ID: frame.EndpointID(i + 1), Memory: memory, FirstFrame: frame.Seq(65400 + i), Entropy: random.Uint32, Checksum: seed%10 == 5}
 			if i == 0 {
 				if wire, err = tap.New(wire, &capture, tap.Options{}); err != nil {
 					t.Fatal(err)
 				}
-				cfg.Trace = &endpoint.Trace{FrameSent: func(_ endpoint.PeerName, b []byte, again bool) {
+				cfg.Trace = &dgrdma.Trace{FrameSent: func(_ dgrdma.PeerName, b []byte, again bool) {
 					mu.Lock()
 					defer mu.Unlock()
-					f, err := frame.Parse(b)
-					if err != nil {
-						t.Error(err)
+					h, ok := frame.SessionHeaderOf(b)
+					if ok && (h.Control == frame.NoControl || h.Control == frame.ControlBell) {
+						said = append(said, sent{h.ID, again})
 					}
-					said = append(said, sent{f.Seq, again})
 				}}
 			}
-			if eps[i], err = endpoint.New(wire, &cfg); err != nil {
+			if eps[i], err = dgrdma.New(wire, &cfg); err != nil {
 				t.Fatal(err)
 			}
 			defer eps[i].Close()
 		}
 		for i, ep := range eps {
 			var err error
-			peer := endpoint.Peer{ID: frame.EndpointID(2 - i), Addr: addrs[1-i], Size: 1 << 20}
+			peer := dgrdma.Peer{ID: frame.EndpointID(2 - i), Addr: addrs[1-i], Size: 1 << 20}
 			if conns[i], err = ep.Connect(peer); err != nil {
 				t.Fatal(err)
 			}
@@ -155,12 +161,12 @@ func conversation(t *testing.T, addrs [2]transport.Addr, seed uint64) (file stri
 				for n, size := range []int{0, 10, 20, 4000, 0, 100, 60_000, 7, 1, 200_000, 30, 5000} {
 					results := make(chan error, 4)
 					for k := range 4 {
-						tx := &endpoint.Transaction{
-							Completion: endpoint.Word(uint32(4*k), uint32(n+1+i)),
-							Done:       func(_ *endpoint.Transaction, err error) { results <- err },
+						tx := &dgrdma.Transaction{
+							Completion: dgrdma.Word(uint32(4*k), uint32(n+1+i)),
+							Done:       func(_ *dgrdma.Transaction, err error) { results <- err },
 						}
 						if size > 0 {
-							tx.Segments = []endpoint.Segment{{Addr: uint32(1000 + k*size), Bytes: bytes.Repeat([]byte{byte(n)}, size)}}
+							tx.Segments = []dgrdma.Segment{{Addr: uint32(1000 + k*size), Bytes: bytes.Repeat([]byte{byte(n)}, size)}}
 						}
 						if err := c.Post(tx); err != nil {
 							t.Error(err)
@@ -194,7 +200,7 @@ func TestConversations(t *testing.T) {
 				o.Ports = []uint16{40000}
 			}
 			all := check(t, file, o)
-			once := rows(t, file, slices.Concat(plainFields, linkFields))
+			once := rows(t, file, allFields())
 			twice := rows(t, file, []string{"_ws.col.Info"}, "-2")
 			for _, p := range all {
 				checkPlain(t, p, once[p.number])
@@ -205,25 +211,19 @@ func TestConversations(t *testing.T) {
 			checkAgainstSender(t, all, once, said)
 			kinds := make(map[string]int)
 			for _, p := range all {
-				_, stamped := p.stamp()
 				switch {
 				case p.isHello():
 					kinds["hello"]++
+				case p.session == nil:
+					t.Errorf("packet %d is of no session: %v", p.number, p.frame)
 				case p.hasData() && p.first != p:
 					kinds["again"]++
-				case p.hasData() && p.frame.AckCount > 0:
-					kinds["data with acknowledgements"]++
-				case p.hasData():
-					kinds["data"]++
-				case stamped:
-					kinds["stamped"]++
 				default:
-					t.Errorf("packet %d is nothing known: %v", p.number, p.frame)
+					kinds[p.session.Control.String()]++
 				}
 			}
 			t.Log(kinds)
-			// Whether acknowledgements find data to ride on is up to the scheduler.
-			for _, k := range []string{"hello", "again", "data", "stamped"} {
+			for _, k := range []string{"hello", "again", "data", "ACK"} {
 				if kinds[k] == 0 {
 					t.Errorf("the capture has no frames of kind %q", k)
 				}
@@ -237,21 +237,21 @@ func TestConversations(t *testing.T) {
 // else of what it sent is.
 func checkAgainstSender(t *testing.T, all []*packet, got map[int]row, said []sent) {
 	t.Helper()
-	first := make(map[frame.Seq]int)
+	first := make(map[uint32]int)
 	for _, p := range all {
-		if p.frame.Src != 1 {
+		if p.frame.Src != 1 || !p.hasData() {
 			continue
 		}
-		if len(said) == 0 || said[0].seq != p.frame.Seq {
-			t.Fatalf("packet %d has id %d, the sender says %v", p.number, p.frame.Seq, said[:min(1, len(said))])
+		if len(said) == 0 || said[0].id != p.session.ID {
+			t.Fatalf("packet %d has id %d, the sender says %v", p.number, p.session.ID, said[:min(1, len(said))])
 		}
 		s := said[0]
 		said = said[1:]
 		want := 0
 		if s.again {
-			want = first[s.seq]
+			want = first[s.id]
 		} else {
-			first[s.seq] = p.number
+			first[s.id] = p.number
 		}
 		if n := got[p.number].number(t, "dgrdma.analysis.retransmission_of"); n != want {
 			t.Errorf("packet %d, %v: retransmission of %d, want %d", p.number, p.frame, n, want)
@@ -262,39 +262,30 @@ func checkAgainstSender(t *testing.T, all []*packet, got map[int]row, said []sen
 	}
 }
 
-// Hellos name lives, stamps repeat them, and answers are linked to questions.
+// TestIntroductions checks that answers in a handshake are linked to questions.
 func TestIntroductions(t *testing.T) {
 	requireTshark(t)
 	file, _ := conversation(t, wires["IPv6"], 7)
 	all := model(t, file, captured.Options{Ports: []uint16{40000}})
-	got := rows(t, file, []string{"dgrdma.hello.answers", "dgrdma.hello.answered_in", "dgrdma.stamp.life"}, "-2")
+	got := rows(t, file, []string{"dgrdma.session.answers", "dgrdma.session.answered_in"}, "-2")
 	byNumber := make(map[int]*packet)
-	lives := make(map[frame.EndpointID]map[int]bool)
-	answers := 0
+	answers := make(map[frame.HandshakeKind]int)
 	for _, p := range all {
 		byNumber[p.number] = p
-		if p.isHello() {
-			if lives[p.frame.Src] == nil {
-				lives[p.frame.Src] = make(map[int]bool)
+		is, ok := p.handshake()
+		if n := got[p.number].number(t, "dgrdma.session.answers"); ok && n != 0 {
+			answers[is.Kind]++
+			q := byNumber[n]
+			if asks, ok := q.handshake(); !ok || is.Kind == frame.HandshakeHello || q.frame.Src == p.frame.Src || asks.Sender != is.Receiver {
+				t.Errorf("%v answers %v", p.frame, q.frame)
 			}
-			lives[p.frame.Src][int(p.msgs[0].Txn)] = true
-			if n := got[p.number].number(t, "dgrdma.hello.answers"); n != 0 {
-				answers++
-				q := byNumber[n]
-				if p.msgs[0].Index != 1 || q.frame.Src == p.frame.Src || q.msgs[0].Txn != p.msgs[0].Addr {
-					t.Errorf("%v answers %v", p.frame, q.frame)
-				}
-				if back := got[n].number(t, "dgrdma.hello.answered_in"); back != p.number {
-					t.Errorf("packet %d is answered in %d, want %d", n, back, p.number)
-				}
+			if back := got[n].number(t, "dgrdma.session.answered_in"); back != p.number {
+				t.Errorf("packet %d is answered in %d, want %d", n, back, p.number)
 			}
-		}
-		if life := got[p.number].number(t, "dgrdma.stamp.life"); life != 0 && !lives[p.frame.Dst][life] {
-			t.Errorf("packet %d is stamped with life %#x, endpoint %d has %v", p.number, life, p.frame.Dst, slices.Collect(maps.Keys(lives[p.frame.Dst])))
 		}
 	}
-	if answers == 0 {
-		t.Error("no hello is an answer")
+	if answers[frame.HandshakeWelcome] == 0 || answers[frame.HandshakeConfirm] == 0 {
+		t.Errorf("answers %v", answers)
 	}
 }
 

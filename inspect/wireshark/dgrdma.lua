@@ -22,13 +22,13 @@ end
 -- UDP has two bytes before the frame, Ethernet has not.
 local in_udp = Proto("dgrdma_in_udp", "DG/RDMA in UDP")
 
-local HEADER, MESSAGE, PREFIX, STAMP = 10, 24, 2, 12
+local HEADER, MESSAGE, PREFIX = 10, 24, 2
 -- With a checksum a frame has as much as Ethernet carries at least.
 local CHECKSUM, LEAST_CHECKED = 4, 46
 -- A list of services has room for as many as MOST_SERVICES behind its own header.
 local LIST, SERVICE, NAME, MOST_SERVICES = 4, 12, 8, 8
 local SERVICES = LIST + MOST_SERVICES * SERVICE
-local IDENTITY = 12
+local REFUSAL = 12
 local ONES = 4294967295
 
 -- A sealed frame has ids, counter, flags and salt in front, and a tag behind; shorter ones than on Ethernet there
@@ -55,7 +55,8 @@ local BEHIND = 16384
 ---------------------------------------------------------------- fields
 
 local kinds = { [0] = "data", "metadata", "flow control", "disconnect" } -- as OpenCPI names them
-local hellos = { [0] = "asks", "tells", [3] = "leaves", "refers", "confirms", "rejects" }
+local HELLO, WELCOME, REFUSED, CONFIRM, REJECT = 0, 1, 4, 5, 6
+local hellos = { [HELLO] = "HELLO", [WELCOME] = "WELCOME", [REFUSED] = "REFUSED", [CONFIRM] = "CONFIRM", [REJECT] = "REJECT" }
 local refusals = { [0] = "another id is here", "no unknown sources are taken", "there is no room", "a seal is needed" }
 local steps = { [0] = "question", "challenge", "first", "second" }
 local controls = { [0] = "data", "ACK", "BYE", "PROBE", "PROBED", "RESET", "BELL" }
@@ -91,25 +92,18 @@ local f = {
   data = ProtoField.bytes("dgrdma.msg.data", "Data"),
   msg_padding = ProtoField.bytes("dgrdma.msg.padding", "Padding before the next message"),
 
-  hello = ProtoField.uint16("dgrdma.hello", "Session hello", base.DEC, hellos),
-  hello_life = ProtoField.uint32("dgrdma.hello.life", "Sender's life", base.HEX),
-  hello_peer = ProtoField.uint32("dgrdma.hello.peer_life", "Receiver's life as the sender knows it", base.HEX),
-  hello_seq = ProtoField.uint32("dgrdma.hello.seq", "Frame id in 32 bits"),
-  identity = ProtoField.uint16("dgrdma.hello.identity", "Id of who answers"),
-  identity_why = ProtoField.uint8("dgrdma.hello.refused", "Why it refuses", base.DEC, refusals),
-  identity_size = ProtoField.uint64("dgrdma.hello.identity.size", "Bytes of its memory and services"),
-  services = ProtoField.uint8("dgrdma.hello.services", "Sender's services"),
-  service = ProtoField.none("dgrdma.hello.service", "Service"),
-  knows = ProtoField.uint8("dgrdma.hello.knows", "Services it knows of the peer"),
-  service_name = ProtoField.string("dgrdma.hello.service.name", "Name"),
-  service_base = ProtoField.uint32("dgrdma.hello.service.base", "First address", base.HEX),
-  hello_answers = ProtoField.framenum("dgrdma.hello.answers", "Answers the hello in frame", base.NONE, asked),
-  hello_answered = ProtoField.framenum("dgrdma.hello.answered_in", "Answered in frame", base.NONE, answered),
-
-  stamp = ProtoField.none("dgrdma.stamp", "Stamp"),
-  stamp_life = ProtoField.uint32("dgrdma.stamp.life", "Receiver's life", base.HEX),
-  stamp_seq = ProtoField.uint32("dgrdma.stamp.seq", "Frame id in 32 bits"),
-  stamp_start = ProtoField.uint32("dgrdma.stamp.ack_start", "First acknowledged id in 32 bits"),
+  hello = ProtoField.uint16("dgrdma.session.handshake", "Handshake for a session", base.DEC, hellos),
+  check = ProtoField.uint32("dgrdma.session.check", "Check", base.HEX),
+  refusal_why = ProtoField.uint8("dgrdma.session.refused", "Why there is no session", base.DEC, refusals),
+  refusal_id = ProtoField.uint16("dgrdma.session.refused.by", "Id of the endpoint that refuses"),
+  refusal_size = ProtoField.uint64("dgrdma.session.refused.size", "Bytes of its memory and services"),
+  services = ProtoField.uint8("dgrdma.session.services", "Sender's services"),
+  service = ProtoField.none("dgrdma.session.service", "Service"),
+  knows = ProtoField.uint8("dgrdma.session.knows", "Services it knows of the peer"),
+  service_name = ProtoField.string("dgrdma.session.service.name", "Name"),
+  service_base = ProtoField.uint32("dgrdma.session.service.base", "First address", base.HEX),
+  hello_answers = ProtoField.framenum("dgrdma.session.answers", "Answers the frame of the handshake in", base.NONE, asked),
+  hello_answered = ProtoField.framenum("dgrdma.session.answered_in", "Answered in frame", base.NONE, answered),
 
   flags_sealed = ProtoField.bool("dgrdma.flags.sealed", "Sealed, or of a handshake", 8, nil, 0x80),
   flags_handshake = ProtoField.bool("dgrdma.flags.handshake", "Of a handshake", 8, nil, 0x40),
@@ -244,26 +238,33 @@ local function read_message(tvb, at)
   }
 end
 
-local function is_hello(m)
-  return m.count == 0 and m.len == 0 and m.caddr == ONES and m.cval == ONES and m.txn ~= 0 and m.more == 0
-    and (m.index <= 1 or (m.index == 3 and m.addr ~= 0) or (m.index == 4 and m.addr == m.txn) or ((m.index == 5 or m.index == 6) and m.addr ~= 0))
+-- is_hello tells whether a message is of a handshake for a session.
+local function is_hello(p, m)
+  if p.count ~= 0 or m.count ~= 0 or m.len ~= 0 or m.caddr ~= ONES or m.cval ~= ONES or m.txn == 0 or m.more ~= 0 or not hellos[m.index] then
+    return false
+  elseif m.index == HELLO then
+    return m.addr == 0
+  elseif m.index == REFUSED then
+    return m.addr == m.txn
+  end
+  return m.addr ~= 0
 end
 
--- read_identity reads who has another id than was asked for, or refuses a session, and returns where the frame ends.
-local function read_identity(tvb, p, off)
-  if p.captured - off < IDENTITY then
+-- read_refusal reads why there is no session, and what its sender is, and returns where the frame ends.
+local function read_refusal(tvb, p, off)
+  if p.captured - off < REFUSAL then
     return p.cut and p.stop or off
   end
-  local mark, why, id, size, high = Struct.unpack("<BBI2I4I4", tvb:raw(off, IDENTITY))
+  local mark, why, id, size, high = Struct.unpack("<BBI2I4I4", tvb:raw(off, REFUSAL))
   if mark ~= 0x49 or not refusals[why] or id == 0 or (why == 0 and id == p.src) or high > 1 or (high == 1 and size > 0) then
     return off
   end
-  p.identity = { at = off, id = id, size = high * 4294967296 + size, why = why }
-  return off + IDENTITY
+  p.refusal = { at = off, id = id, size = high * 4294967296 + size, why = why }
+  return off + REFUSAL
 end
 
 -- read_services reads the list of its sender's services that may follow an
--- introduction's message, all of it or nothing, and returns where the frame ends.
+-- message of a handshake, all of it or nothing, and returns where the frame ends.
 local function read_services(tvb, p, off)
   if p.captured - off < SERVICES then
     return p.cut and p.stop or off -- cut: with a list or without
@@ -313,30 +314,15 @@ local function read_messages(tvb, p)
       end
     end
   until m.more == 0
-  p.hello = not p.session and #p.msgs == 1 and is_hello(p.msgs[1])
+  p.hello = not p.session and #p.msgs == 1 and is_hello(p, p.msgs[1])
   if not p.hello then
     return off, true
   end
   local index = p.msgs[1].index
-  if index == 6 then
+  if index == REJECT then
     return off, true
   end
-  return (index == 4 and read_identity or read_services)(tvb, p, off)
-end
-
--- read_stamp looks for what peers of our kind put behind the header of a frame
--- without messages, and returns where it ends.
-local function read_stamp(tvb, p)
-  local off = p.at + HEADER
-  if p.captured - off < STAMP then
-    return p.cut and p.stop or off -- cut: with a stamp or without
-  end
-  local life, seq, start = Struct.unpack("<I4I4I4", tvb:raw(off, STAMP))
-  if life == 0 or seq % 65536 ~= p.seq or start % 65536 ~= p.start then
-    return off
-  end
-  p.stamp, p.stamped = off, { life = life, seq = seq, start = start }
-  return off + STAMP
+  return (index == REFUSED and read_refusal or read_services)(tvb, p, off)
 end
 
 -- read_ranges reads the ranges of an ACK.
@@ -478,7 +464,7 @@ local function read_frame(tvb, at, stop)
   local p = {
     at = at, stop = stop, captured = captured, finish = stop, msgs = {}, bad = false, cut = captured < stop,
     dst = dst, src = src, seq = seq, start = start, count = count, flags = flags,
-    has_messages = flags % 2 == 1, hello = false, services = false, stamp = false,
+    has_messages = flags % 2 == 1, hello = false, services = false,
   }
   if flags >= 128 and read_sealed(tvb, p) then
     return p
@@ -495,7 +481,7 @@ local function read_frame(tvb, at, stop)
   elseif p.has_messages then
     p.finish = read_messages(tvb, p)
   else
-    p.finish = read_stamp(tvb, p)
+    p.finish = at + HEADER
   end
   if whole then
     p.checksum, p.stop, p.captured = stop - CHECKSUM, stop, stop
@@ -507,9 +493,9 @@ local function read_frame(tvb, at, stop)
   return p
 end
 
--- introduced tells whether both ends have an id, as they have but where one asks who is there, and
+-- identified tells whether both ends have an id, as they have but where one asks who is there, and
 -- is answered.
-local function introduced(p)
+local function identified(p)
   if p.seal == "handshake" then
     return p.index % 2 == 0 and p.src ~= 0 or p.index % 2 == 1 and p.dst ~= 0
   elseif p.seal then
@@ -518,12 +504,12 @@ local function introduced(p)
   if p.dst ~= 0 and p.src ~= 0 then
     return true
   end
-  return p.hello and (p.src ~= 0 or (p.dst ~= 0 and p.msgs[1].index == 4))
+  return p.hello and ((p.src ~= 0 and p.msgs[1].index == HELLO) or (p.dst ~= 0 and p.msgs[1].index == REFUSED))
 end
 
 -- plausible tells frames from other datagrams by what no known sender does.
 local function plausible(tvb, at, p)
-  if not p.dst or (p.flags > 3 and not p.seal and not p.session) or p.bad or not introduced(p) then
+  if not p.dst or (p.flags > 3 and not p.seal and not p.session) or p.bad or not identified(p) then
     return false
   end
   local prefix = tvb(at, PREFIX):le_uint()
@@ -542,9 +528,7 @@ local function plausible(tvb, at, p)
     return p.kind and (p.stop == LONGEST or (p.known and p.finish == p.stop) or (not p.known and p.cut and p.finish <= p.stop)) and true or false
   end
   local length = p.stop - p.at
-  return p.has_messages or (p.stop == LONGEST and (p.count ~= 0 or p.stamp)) or (length == HEADER and p.count ~= 0)
-    or (length == HEADER + STAMP and p.finish == p.stop)
-    or (p.checked and length == LEAST_CHECKED and (p.cut or p.content == p.at + HEADER + STAMP))
+  return p.has_messages or (p.stop == LONGEST and p.count ~= 0) or (length == HEADER and p.count ~= 0)
 end
 
 -- segments cuts a datagram into pieces of that size, each a prefix and a frame
@@ -739,19 +723,15 @@ local function acknowledge(flow, p, e, pinfo)
   e.unsent = start + p.count - 1 > mirror.high
 end
 
--- greet links hellos: one that tells answers the last one that came from the
--- life that it names.
+-- greet links frames of handshakes: one that is no HELLO answers the last one that came from the epoch that it names.
 local function greet(flow, p, e, pinfo)
   local m = p.msgs[1]
-  if m.index == 3 or m.index == 5 then
-    return -- nobody answers, or not with a hello
-  end
-  if m.index ~= 4 and m.index ~= 6 then
+  if m.index ~= REFUSED and m.index ~= REJECT then
     flow.hellos[m.txn] = e
   end
   e.number = pinfo.number
   local mirror = mirror_of(flow)
-  local question = m.index ~= 0 and mirror and mirror.hellos[m.addr]
+  local question = m.index ~= HELLO and mirror and mirror.hellos[m.addr]
   if question and not question.answered then
     e.answers, question.answered = question.number, pinfo.number
   end
@@ -782,17 +762,10 @@ local function posted_again(flow, old, p, place)
     and not newer(m.txn, flow.newest) and not (old.acked and p.seq <= 8 and m.txn <= 8)
 end
 
--- unnumbered tells whether a hello is of the handshake of a session: it has a check, or nothing, where others have their id. A HELLO and a WELCOME tell that only where
--- there are sessions.
-local function unnumbered(flow, p)
-  local mirror = mirror_of(flow)
-  return p.hello and (p.msgs[1].index >= 5 or (p.identity and p.identity.why > 0) or flow.sessions or (mirror and mirror.sessions))
-end
-
 -- remember returns the entry of a frame that is seen for the first time.
 local function remember(p, pinfo)
   local flow = flow_of(pinfo, p)
-  if unnumbered(flow, p) then
+  if p.hello then -- it has no id
     local e = { frame = pinfo.number, time = pinfo.rel_ts, data = false, acked = false, acked_time = false, txns = false }
     greet(flow, p, e, pinfo)
     return e
@@ -800,7 +773,7 @@ local function remember(p, pinfo)
   local high = flow.high
   local wide = high and widen(high, p.seq, 65535 - BEHIND) or 65536 + p.seq
   local content, place = content_of(p)
-  local data = p.has_messages and not p.hello
+  local data = p.has_messages
   local m = data and p.msgs[1]
   local old = flow.ids[wide]
   local e
@@ -839,9 +812,7 @@ local function remember(p, pinfo)
     end
   end
   flow.high = math.max(high or wide, wide)
-  if p.hello then
-    greet(flow, p, e, pinfo)
-  elseif p.count ~= 0 then
+  if p.count ~= 0 then
     acknowledge(flow, p, e, pinfo)
   end
   return e
@@ -925,10 +896,10 @@ local function remember_session(p, pinfo)
     if old then
       old.copies = old.copies or { old.frame }
       table.insert(old.copies, pinfo.number)
-      e = { rec = old, copy = #old.copies, needless = old.acked, network = p.copies <= old.latest and p.copies < MOST_COPIES }
-      old.latest = math.max(old.latest, p.copies)
+      e = { rec = old, copy = #old.copies, needless = old.acked, network = old.came[p.copies] and p.copies < MOST_COPIES }
+      old.came[p.copies] = true
     else
-      s.ids[p.id], e.latest = e, p.copies
+      s.ids[p.id], e.came = e, { [p.copies] = true }
       if s.high and after(p.id, s.high + 1) then
         e.missing = (p.id - s.high) % 4294967296 - 1
       elseif s.high and after(s.high, p.id) then
@@ -1002,23 +973,18 @@ end
 
 local function hello_text(p)
   local m = p.msgs[1]
-  local i = p.identity
-  if i and i.why > 0 then
-    return format("REFUSED to epoch %d: %s, endpoint %d", m.addr, refusals[i.why], i.id) .. (i.size > 0 and format(" with %.0f bytes", i.size) or "")
-  elseif m.index == 4 then
-    local s = format("another endpoint is here, life %d", m.addr)
-    if i then
-      s = s .. format(": endpoint %d", i.id) .. (i.size > 0 and format(" with %.0f bytes", i.size) or "")
-    end
-    return s
+  local s = hellos[m.index]
+  local r = p.refusal
+  if m.index == REFUSED then
+    s = s .. format(" to epoch %d", m.addr)
+    return r and s .. format(": %s, endpoint %d", refusals[r.why], r.id) .. (r.size > 0 and format(" with %.0f bytes", r.size) or "") or s
   end
-  if m.index >= 5 then
-    local s = format("%s from epoch %d to epoch %d", m.index == 5 and "CONFIRM" or "REJECT", m.txn, m.addr)
-    return p.services and s .. services_text(p.services, p.knows) or s
+  s = s .. format(" from epoch %d", m.txn)
+  if m.addr ~= 0 then
+    s = s .. format(" to epoch %d", m.addr)
+  elseif p.dst == 0 then
+    s = s .. ", asks who is there"
   end
-  local words = { [0] = "hello", "hello back", [3] = "goodbye" }
-  local s = format("%s from life %d to ", words[m.index], m.txn)
-  s = s .. (m.addr == 0 and "anyone" or format("life %d", m.addr))
   return p.services and s .. services_text(p.services, p.knows) or s
 end
 
@@ -1081,7 +1047,7 @@ local function frame_text(p)
   if p.seal then
     return format("%d->%d %s%s", p.src, p.dst, seal_text(p), p.cut and " (cut)" or "")
   end
-  local s = p.session and session_text(p) or format("%d->%d id %d", p.src, p.dst, p.seq)
+  local s = p.session and session_text(p) or format("%d->%d", p.src, p.dst) .. (p.hello and "" or format(" id %d", p.seq))
   if p.count ~= 0 then
     s = s .. format(" ack %d+%d", p.start, p.count)
   end
@@ -1089,9 +1055,6 @@ local function frame_text(p)
     s = s .. format(" flags 0x%02x", p.flags - p.flags % 4)
   elseif p.checked and not p.session then
     s = s .. " checksum"
-  end
-  if p.stamp then
-    s = s .. format(" [stamp for life %d id %d ack from %d]", p.stamped.life, p.stamped.seq, p.stamped.start)
   end
   if p.hello then
     s = s .. " [" .. hello_text(p) .. "]"
@@ -1142,7 +1105,7 @@ local function findings(p, e)
   if not p.dst then
     return all
   end
-  if not introduced(p) then
+  if not identified(p) then
     find(all, x.ids, "Endpoint id 0 names nobody")
   end
   if p.unasked then
@@ -1242,7 +1205,7 @@ local function show_message(tvb, tree, p, m, i, t, number)
   local whole = m.at + MESSAGE + m.len
   local stop = math.min(whole, p.captured)
   local node = tree:add(f.msg, tvb(m.at, stop - m.at))
-  node:set_text(format("Message %d: %s", i, p.hello and "hello" or message_text(m)))
+  node:set_text(format("Message %d: %s", i, p.hello and hellos[m.index] or message_text(m)))
   node:add_le(f.txn, tvb(m.at, 4))
   node:add_le(f.caddr, tvb(m.at + 4, 4))
   node:add_le(f.cval, tvb(m.at + 8, 4))
@@ -1282,18 +1245,17 @@ end
 local function show_hello(tvb, tree, p, e)
   local m = p.msgs[1]
   local node = tree:add_le(f.hello, tvb(m.at + 14, 2))
-  node:add_le(f.hello_life, tvb(m.at, 4))
-  node:add_le(f.hello_peer, tvb(m.at + 16, 4))
-  node:add(f.hello_seq, tvb(p.at + 4, 4), p.start * 65536 + p.seq)
+  node:add_le(f.bye_sender, tvb(m.at, 4))
+  node:add_le(f.bye_receiver, tvb(m.at + 16, 4))
+  node:add(f.check, tvb(p.at + 4, 4), p.start * 65536 + p.seq)
   if p.services then
     show_services(tvb, node, p)
   end
-  if p.identity then
-    if p.identity.why > 0 then
-      node:add(f.identity_why, tvb(p.identity.at + 1, 1))
-    end
-    node:add_le(f.identity, tvb(p.identity.at + 2, 2))
-    node:add(f.identity_size, tvb(p.identity.at + 4, 8), UInt64.new(p.identity.size % 4294967296, math.floor(p.identity.size / 4294967296)))
+  local r = p.refusal
+  if r then
+    node:add(f.refusal_why, tvb(r.at + 1, 1))
+    node:add_le(f.refusal_id, tvb(r.at + 2, 2))
+    node:add(f.refusal_size, tvb(r.at + 4, 8), UInt64.new(r.size % 4294967296, math.floor(r.size / 4294967296)))
   end
   if e then
     generated(node, f.hello_answers, e.answers)
@@ -1305,10 +1267,11 @@ local function show_header(tvb, tree, p)
   local at = p.at
   tree:add_le(f.dst, tvb(at, 2))
   tree:add_le(f.src, tvb(at + 2, 2))
-  tree:add_le(f.seq, tvb(at + 4, 2))
+  local seq = tree:add_le(f.seq, tvb(at + 4, 2))
   local start = tree:add_le(f.ack_start, tvb(at + 6, 2))
   if p.hello then
-    start:append_text(" (upper half of the frame id)")
+    seq:append_text(" (lower half of the check)")
+    start:append_text(" (upper half of the check)")
   elseif p.count == 0 then
     start:append_text(" (none)")
   end
@@ -1480,12 +1443,6 @@ local function show_frame(tvb, tree, p, e, number)
   end
   if any_referenced(tree, of_messages) then
     show_messages(tvb, tree, p, e, number)
-  end
-  if p.stamp then
-    local node = tree:add(f.stamp, tvb(p.stamp, STAMP))
-    node:add_le(f.stamp_life, tvb(p.stamp, 4))
-    node:add_le(f.stamp_seq, tvb(p.stamp + 4, 4))
-    node:add_le(f.stamp_start, tvb(p.stamp + 8, 4))
   end
   local finish, stop = p.finish, p.captured
   if p.checksum then

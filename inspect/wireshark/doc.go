@@ -37,15 +37,19 @@
 //	dgrdma.msg.completion.addr .value
 //	dgrdma.messages                        how many there are
 //	dgrdma.prefix dgrdma.padding           bytes that mean nothing
-//	dgrdma.hello .life .peer_life .seq     introductions between peers of our kind, and goodbyes
-//	dgrdma.hello.services                  how many services their sender says it has
-//	dgrdma.hello.service.name .base        each one, and the first of its addresses
-//	dgrdma.hello.identity .identity.size   which endpoint answers in place of the one that was asked for
-//	dgrdma.hello.refused                   why it refuses a session
-//	dgrdma.hello.knows how many it knows of the life that it names
-//	dgrdma.stamp.life .seq .ack_start      what their lone acknowledgements carry
 //
-// Of frames of a session between endpoints of our kind:
+// Of the handshake for a session between endpoints of our kind:
+//
+//	dgrdma.session.handshake               0 HELLO, 1 WELCOME, 4 REFUSED, 5 CONFIRM, 6 REJECT
+//	dgrdma.session.sender .receiver        epochs
+//	dgrdma.session.check                   what shows that its sender has the WELCOME
+//	dgrdma.session.services                how many services their sender says it has
+//	dgrdma.session.service.name .base      each one, and the first of its addresses
+//	dgrdma.session.knows                   how many it knows of its peer
+//	dgrdma.session.refused                 why there is no session; .by which endpoint, with .size bytes
+//	dgrdma.session.answers .answered_in    the packets of question and answer
+//
+// Of frames of a session:
 //
 //	dgrdma.session.id .copy                which frame, in 32 bits, and which transmission of it
 //	dgrdma.session.tag                     names the session

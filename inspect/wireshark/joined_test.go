@@ -31,13 +31,8 @@ func between(src, dst uint16, b []byte) []byte {
 	return b
 }
 
-// stamped acknowledges ids from 5 on.
-func stamped(seq int) []byte {
-	b := append(made(from2(seq, 5, 3)), make([]byte, frame.StampSize)...)
-	s := frame.Stamp{Life: 0x04030201, ID: 9<<16 | uint32(seq), Start: 1<<16 | 5}
-	s.Put(b[frame.HeaderSize:])
-	return b
-}
+// lone acknowledges ids from 5 on.
+func lone(seq int) []byte { return made(from2(seq, 5, 3)) }
 
 // shownByCaptured returns the ids of the frames in each packet, as package
 // captured finds them.
@@ -77,11 +72,10 @@ func TestFramesInOneDatagram(t *testing.T) {
 		{"last has no messages", join(full(1, 1), made(frame.Header{Dst: 2, Src: 1, Seq: 2, AckStart: 9, AckCount: 1})), "1,2", 0},
 		{"padded by OpenCPI", join(padded(1, 1), padded(2, 2), padded(3, 3)), "1,2,3", 15},
 		{"acknowledgements", join(made(from2(4, 1, 1)), made(from2(5, 3, 2))), "4,5", 0},
-		{"stamps", join(stamped(7), stamped(8), stamped(9)), "7,8,9", 0},
 		{"last is longer", join(made(from1(1), data(1, 1, 9, 8)), full(2, 2)), "1", 136},
-		{"several sources", join(full(1, 1), between(3, 2, full(1, 2)), between(4, 2, full(3, 3)), between(3, 2, stamped(2))), "1,1,3,2", 0},
+		{"several sources", join(full(1, 1), between(3, 2, full(1, 2)), between(4, 2, full(3, 3)), between(3, 2, lone(2))), "1,1,3,2", 0},
 		{"several destinations", join(full(1, 1), full(2, 2), between(1, 7, full(1, 3)), between(1, 3, made(from1(3), data(1, 3, 9, 8)))), "1,2,1,3", 0},
-		{"several to acknowledge", join(stamped(7), between(2, 9, stamped(3)), stamped(9)), "7,3,9", 0},
+		{"several to acknowledge", join(lone(7), between(2, 9, lone(3)), lone(9)), "7,3,9", 0},
 		{"both ends vary", join(full(1, 1), between(3, 2, full(2, 2)), between(1, 3, full(3, 3))), "1", 272},
 		{"ends turn round", join(full(1, 1), between(2, 1, full(2, 2))), "1", 136},
 		{"several, padded", join(padded(1, 1), between(1, 7, padded(2, 2))), "1", 5 + 140},
@@ -94,7 +88,7 @@ func TestFramesInOneDatagram(t *testing.T) {
 		{"bare behind introductions", join(introduction(t, 1), introduction(t, 2), bare), "1,2,3", 0},
 		{"bare introductions", join(bare, bare), "3,3", 0},
 		{"introductions, padded", join(append(introduction(t, 1, "memory"), 0, 0, 0, 0), append(introduction(t, 2), 9, 9, 9, 9)), "1,2", 8},
-		{"several introduced", join(introduction(t, 1), between(1, 7, introduction(t, 2, "link")), between(1, 3, stamped(3))), "1,2,3", 0},
+		{"several introduced", join(introduction(t, 1), between(1, 7, introduction(t, 2, "link")), between(1, 3, lone(3))), "1,2,3", 0},
 		{"several, introduction behind", join(full(1, 1), between(4, 2, introduction(t, 2, "link"))), "1,2", 0},
 		{"several, damaged behind", join(introduction(t, 1), between(1, 7, spoilt)), "1", 136},
 		{"damaged services", spoilt, "3", frame.ServicesSize},
@@ -142,13 +136,13 @@ func TestJoinedAndCut(t *testing.T) {
 	var names []string // of what they are cut from
 	for name, whole := range map[string][]byte{
 		"sources":      join(small(1, 13), between(3, 2, small(1, 13)), between(4, 2, small(3, 13)), between(3, 2, small(2, 8))),
-		"destinations": join(small(1, 16), between(1, 3, small(2, 16)), between(1, 9, stamped(1))),
-		"acknowledged": join(stamped(7), between(2, 9, stamped(8)), stamped(9), between(2, 3, made(from2(4, 1, 1)))),
+		"destinations": join(small(1, 16), between(1, 3, small(2, 16)), between(1, 9, lone(1))),
+		"acknowledged": join(lone(7), between(2, 9, lone(8)), lone(9), between(2, 3, made(from2(4, 1, 1)))),
 		"both vary":    join(small(1, 16), between(2, 3, small(2, 16)), between(4, 3, small(2, 16))),
 		"introduced":   join(introduction(t, 1, "memory"), introduction(t, 2), introduction(t, 3, "link")),
 		"one of them":  join(small(1, 40), small(2, 40), introduction(t, 3, "memory")),
-		"several":      join(introduction(t, 1, "memory"), between(1, 3, introduction(t, 2)), between(1, 9, stamped(1))),
-		"padded":       join(append(small(1, 16), 0), between(1, 3, append(small(2, 16), 0)), between(1, 9, stamped(1))),
+		"several":      join(introduction(t, 1, "memory"), between(1, 3, introduction(t, 2)), between(1, 9, lone(1))),
+		"padded":       join(append(small(1, 16), 0), between(1, 3, append(small(2, 16), 0)), between(1, 9, lone(1))),
 	} {
 		r := newRecorder(t, "IPv4", tap.Options{})
 		r.send(0, whole)

@@ -26,7 +26,10 @@ type packet struct {
 	checksum []byte // nil: it has none
 	msgs     []frame.Message
 	bytes    [][]byte
+	session  *frame.SessionFrame // nil: it is of none
+	captured *captured.Packet    // likewise
 
+	doubled bool    // in a session: a copy of that number came before
 	first   *packet // of its copies; itself, if it is that
 	copies  []int   // of the first one: all, itself included
 	ackedIn int
@@ -34,29 +37,25 @@ type packet struct {
 	txns    []*transaction // by message
 }
 
-// isHello reports whether the frame is an introduction between peers of our kind.
+// isHello reports whether the frame is of a handshake for a session.
 func (p *packet) isHello() bool {
-	if len(p.msgs) != 1 {
-		return false
+	_, ok := p.handshake()
+	return ok
+}
+
+func (p *packet) handshake() (h frame.Handshake, ok bool) {
+	if len(p.msgs) != 1 || p.session != nil {
+		return h, false
 	}
-	m := p.msgs[0]
-	return m.Count == 0 && m.Len == 0 && !m.Completes() && m.Txn != 0 &&
-		(m.Index < 2 || m.Index == 3 && m.Addr != 0 || m.Index == 4 && m.Addr == m.Txn)
+	return frame.HandshakeOf(&p.frame, &p.msgs[0])
 }
 
 // hasData reports whether the frame is one that is acknowledged.
-func (p *packet) hasData() bool { return len(p.msgs) > 0 && !p.isHello() }
-
-// stamp returns the three words behind a lone acknowledgement.
-func (p *packet) stamp() (words [3]uint32, ok bool) {
-	rest := p.frame.Rest()
-	if len(p.msgs) > 0 || len(rest) < 12 {
-		return words, false
+func (p *packet) hasData() bool {
+	if p.session != nil {
+		return p.session.Control == frame.NoControl || p.session.Control == frame.ControlBell
 	}
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint32(rest[4*i:])
-	}
-	return words, words[0] != 0 && frame.Seq(words[1]) == p.frame.Seq && frame.Seq(words[2]) == p.frame.AckStart
+	return len(p.msgs) > 0 && !p.isHello()
 }
 
 // name is an id, of a frame or a transaction, in its direction.
@@ -114,6 +113,14 @@ func model(t testing.TB, file string, o captured.Options) []*packet {
 			p.checksum = slices.Clone(p.data[len(content):])
 			p.data = p.data[:len(content):len(content)]
 		}
+		if c.Session() {
+			if p.inSession(c, content); p.session == nil {
+				t.Fatalf("packet %d is malformed", c.Record)
+			}
+			all = append(all, p)
+			p.linkSession(last, open, all)
+			continue
+		}
 		if p.frame, err = frame.Parse(p.data); err != nil {
 			t.Fatalf("packet %d: %v", c.Record, err)
 		}
@@ -129,7 +136,63 @@ func model(t testing.TB, file string, o captured.Options) []*packet {
 	return all
 }
 
+// inSession takes a frame of a session.
+func (p *packet) inSession(c *captured.Packet, content []byte) {
+	f, err := frame.ParseSession(slices.Clone(content))
+	if err != nil {
+		return
+	}
+	own := *c
+	own.Data = slices.Clone(c.Data)
+	p.session, p.captured = &f, &own
+	p.frame.Dst, p.frame.Src = f.Dst, f.Src
+	for cursor := f.Cursor(); cursor.Next(); {
+		p.msgs, p.bytes = append(p.msgs, cursor.Msg), append(p.bytes, cursor.Data)
+	}
+}
+
+// linkSession finds what a frame of a session has to do with those before: copies have numbers, and what is acknowledged is all up to an id, and ranges.
+func (p *packet) linkSession(last map[name]*packet, open map[name]*transaction, all []*packet) {
+	p.first = p
+	if p.hasData() {
+		if old := last[p.name(p.session.ID)]; old != nil {
+			p.first = old
+		} else {
+			last[p.name(p.session.ID)] = p
+			p.join(open)
+		}
+	}
+	for _, n := range p.first.copies {
+		if q := all[n-1]; q.session.Copy == p.session.Copy && p.session.Copy < frame.MostCopies {
+			p.doubled = true
+		}
+	}
+	p.first.copies = append(p.first.copies, p.number)
+	if p.session.Control == frame.ControlReset {
+		return
+	}
+	a, _ := p.session.SessionAck()
+	for _, q := range all {
+		if q.session == nil || !q.hasData() || q.first != q || q.ackedIn != 0 || q.frame.Src == p.frame.Src {
+			continue
+		}
+		in := int32(q.session.ID-p.session.Ack) <= 0
+		for i := range a.Ranges.Len() {
+			r := a.Ranges.At(i)
+			in = in || q.session.ID-r.First < uint32(r.Count)
+		}
+		if in {
+			q.ackedIn = p.number
+			p.acks = append(p.acks, q.number)
+		}
+	}
+}
+
 func (p *packet) link(last map[name]*packet, open map[name]*transaction) {
+	if p.isHello() { // it has no id
+		p.first, p.copies = p, []int{p.number}
+		return
+	}
 	id := p.name(uint32(p.frame.Seq))
 	old := last[id]
 	if old != nil && len(old.msgs) == len(p.msgs) && bytes.Equal(old.data[frame.HeaderSize:], p.data[frame.HeaderSize:]) &&
@@ -137,14 +200,9 @@ func (p *packet) link(last map[name]*packet, open map[name]*transaction) {
 		p.first = old
 	} else {
 		last[id], p.first = p, p
-		if !p.isHello() {
-			p.join(open)
-		}
+		p.join(open)
 	}
 	p.first.copies = append(p.first.copies, p.number)
-	if p.isHello() {
-		return
-	}
 	for i := range int(p.frame.AckCount) {
 		if acked := last[p.heard(p.frame.AckStart.Add(i))]; acked != nil && acked.ackedIn == 0 {
 			acked.ackedIn = p.number
@@ -155,6 +213,9 @@ func (p *packet) link(last map[name]*packet, open map[name]*transaction) {
 
 func (p *packet) join(open map[name]*transaction) {
 	for _, m := range p.msgs {
+		if p.session != nil && m.Type == frame.TypeServices && m.Count == 0 {
+			continue // a list, and no transaction
+		}
 		id := p.name(m.Txn)
 		x := open[id]
 		if x == nil {
@@ -176,8 +237,8 @@ var plainFields = append([]string{
 	"_ws.col.Info", "dgrdma.prefix", "dgrdma.dst", "dgrdma.src", "dgrdma.seq", "dgrdma.ack.start", "dgrdma.ack.count", "dgrdma.ack.last",
 	"dgrdma.flags", "dgrdma.flags.messages", "dgrdma.flags.checksum", "dgrdma.checksum", "dgrdma.checksum.right", "dgrdma.flags.reserved", "dgrdma.messages", "dgrdma.padding", "dgrdma.msg.txn",
 	"dgrdma.msg.completion.addr", "dgrdma.msg.completion.value", "dgrdma.msg.count", "dgrdma.msg.index", "dgrdma.msg.addr",
-	"dgrdma.msg.len", "dgrdma.msg.type", "dgrdma.msg.more", "dgrdma.msg.data", "dgrdma.hello", "dgrdma.hello.life",
-	"dgrdma.hello.peer_life", "dgrdma.hello.seq", "dgrdma.stamp.life", "dgrdma.stamp.seq", "dgrdma.stamp.ack_start", "dgrdma.malformed",
+	"dgrdma.msg.len", "dgrdma.msg.type", "dgrdma.msg.more", "dgrdma.msg.data", "dgrdma.session.handshake", "dgrdma.session.sender",
+	"dgrdma.session.receiver", "dgrdma.session.check", "dgrdma.malformed",
 }, serviceFields...)
 
 // checkPlain compares what is in one frame alone.
@@ -194,6 +255,10 @@ func checkPlain(t *testing.T, p *packet, r row) {
 			want = append(want, value(&p.msgs[i]))
 		}
 		equal(field, want...)
+	}
+	if p.session != nil {
+		checkSession(t, fmt.Sprintf("packet %d", p.number), r, wantSession(p.captured))
+		return
 	}
 	h := p.frame.Header
 	equal("dgrdma.dst", int(h.Dst))
@@ -238,7 +303,6 @@ func checkPlain(t *testing.T, p *packet, r row) {
 			data = append(data, hex.EncodeToString(b))
 		}
 	}
-	stamp, stamped := p.stamp()
 	for field, want := range map[string]string{
 		"dgrdma.msg.data": strings.Join(data, ","), "dgrdma.prefix": hex.EncodeToString(p.prefix),
 		"dgrdma.padding": hex.EncodeToString(p.frame.Padding()), "dgrdma.malformed": "",
@@ -247,27 +311,19 @@ func checkPlain(t *testing.T, p *packet, r row) {
 			t.Errorf("packet %d: %s is %q, want %q", p.number, field, r[field], want)
 		}
 	}
-	if stamped {
-		equal("dgrdma.stamp.life", int(stamp[0]))
-		equal("dgrdma.stamp.seq", int(stamp[1]))
-		equal("dgrdma.stamp.ack_start", int(stamp[2]))
+	if is, ok := p.handshake(); ok {
+		equal("dgrdma.session.handshake", int(p.msgs[0].Index))
+		equal("dgrdma.session.sender", int(is.Sender))
+		equal("dgrdma.session.receiver", int(is.Receiver))
+		equal("dgrdma.session.check", int(is.Check))
 	} else {
-		equal("dgrdma.stamp.life")
-	}
-	if p.isHello() {
-		m := p.msgs[0]
-		equal("dgrdma.hello", int(m.Index))
-		equal("dgrdma.hello.life", int(m.Txn))
-		equal("dgrdma.hello.peer_life", int(m.Addr))
-		equal("dgrdma.hello.seq", int(h.AckStart)<<16|int(h.Seq))
-	} else {
-		equal("dgrdma.hello")
+		equal("dgrdma.session.handshake")
 	}
 	checkServices(t, p, r)
 	checkInfo(t, p, r["_ws.col.Info"])
 }
 
-// checkServices compares what introductions list.
+// checkServices compares what frames of handshakes list.
 func checkServices(t *testing.T, p *packet, r row) {
 	t.Helper()
 	var count, names, bases, knows []string
@@ -279,8 +335,8 @@ func checkServices(t *testing.T, p *packet, r row) {
 		}
 	}
 	for field, want := range map[string][]string{
-		"dgrdma.hello.services": count, "dgrdma.hello.service.name": names, "dgrdma.hello.service.base": bases,
-		"dgrdma.hello.knows": knows,
+		"dgrdma.session.services": count, "dgrdma.session.service.name": names, "dgrdma.session.service.base": bases,
+		"dgrdma.session.knows": knows,
 	} {
 		if got := r.list(field); !slices.Equal(got, want) {
 			t.Errorf("packet %d: %s is %q, want %q", p.number, field, got, want)
@@ -288,7 +344,7 @@ func checkServices(t *testing.T, p *packet, r row) {
 	}
 }
 
-var serviceFields = []string{"dgrdma.hello.services", "dgrdma.hello.service.name", "dgrdma.hello.service.base", "dgrdma.hello.knows"}
+var serviceFields = []string{"dgrdma.session.services", "dgrdma.session.service.name", "dgrdma.session.service.base", "dgrdma.session.knows"}
 
 // checkInfo: frames and their messages are described as package frame does it,
 // behind what is remarkable about them, and three messages at most.
@@ -329,7 +385,7 @@ func checkLinks(t *testing.T, all []*packet, got map[int]row) {
 		var again, duplicate, previous, next, count int
 		if nth > 0 {
 			previous, count = copies[nth-1], nth+1
-			if p.hasData() {
+			if p.hasData() && !p.doubled {
 				again = p.first.number
 			} else {
 				duplicate = p.first.number

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/capture/capturetest"
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
@@ -121,27 +121,27 @@ func sealedConversation(t *testing.T, wire string, seed uint64) (file string, wh
 		if err != nil {
 			t.Fatal(err)
 		}
-		memory, err := endpoint.NewRegion(1 << 20)
+		memory, err := dgrdma.NewRegion(1 << 20)
 		if err != nil {
 			t.Fatal(err)
 		}
 		keys := &seal.Ring{All: &seal.Key{3}}
-		a, err := endpoint.New(tapped, &endpoint.Config{ID: 1, Keys: keys})
+		a, err := dgrdma.New(tapped, &dgrdma.Config{ID: 1, Keys: keys})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer a.Close()
 		for range 2 { // lives of the second, which forget their keys
-			b, err := endpoint.New(network.Attach(addrs[1], simnet.Config{MTU: 1490}), &endpoint.Config{ID: 2, Memory: memory, AcceptAny: true, Keys: keys})
+			b, err := dgrdma.New(network.Attach(addrs[1], simnet.Config{MTU: 1490}), &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true, Keys: keys})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := a.Connect(endpoint.Peer{ID: 2, Addr: addrs[1], Size: 1 << 20})
+			c, err := a.Connect(dgrdma.Peer{ID: 2, Addr: addrs[1], Size: 1 << 20})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for n := range 30 {
-				if err := c.Write(t.Context(), &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 1+300*n)}}}); err != nil {
+				if err := c.Write(t.Context(), &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 1+300*n)}}}); err != nil {
 					t.Fatal(err)
 				}
 			}

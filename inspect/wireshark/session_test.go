@@ -87,8 +87,30 @@ func wantSession(p *captured.Packet) row {
 		line = words + " (cut)"
 		r["dgrdma.cut"] = "1"
 	}
+	if n := len(v.Messages); n > 3 {
+		parts := strings.SplitAfterN(line, "]", 4)
+		line = strings.Join(parts[:3], "") + fmt.Sprintf(" and %d more", n-3)
+	}
 	r["_ws.col.Info"] = line
 	return r
+}
+
+// checkSession compares what tshark says of a frame of a session, but of others.
+func checkSession(t *testing.T, name string, got, want row) {
+	t.Helper()
+	info := got["_ws.col.Info"]
+	if strings.HasPrefix(info, "[") { // what is between frames: other tests look at that
+		_, info, _ = strings.Cut(info, "] ")
+	}
+	for _, f := range sessionFields {
+		is := got[f]
+		if f == "_ws.col.Info" {
+			is = info
+		}
+		if is != want[f] {
+			t.Errorf("%s: %s is %q, want %q", name, f, is, want[f])
+		}
+	}
 }
 
 // checkSessions compares what tshark says of the frames of a capture, each of a session, with what package text does.
@@ -103,16 +125,7 @@ func checkSessions(t *testing.T, name string, capture []byte, args ...string) {
 		}
 		n++
 		r, want := got[p.Record], wantSession(p)
-		for _, mark := range []string{"[Retransmission of ", "[Duplicate of ", "[Out of order] ", "["} {
-			if strings.HasPrefix(r["_ws.col.Info"], mark) { // between frames: other tests look at that
-				_, r["_ws.col.Info"], _ = strings.Cut(r["_ws.col.Info"], "] ")
-			}
-		}
-		for _, f := range sessionFields {
-			if r[f] != want[f] {
-				t.Errorf("%s, packet %d: %s is %q, want %q; %x of %d", name, p.Record, f, r[f], want[f], p.Data, p.Length)
-			}
-		}
+		checkSession(t, fmt.Sprintf("%s, packet %d, %x of %d", name, p.Record, p.Data, p.Length), r, want)
 	}
 	if n == 0 || len(got) != n {
 		t.Errorf("%s: %d packets are shown, and %d are frames", name, len(got), n)
@@ -182,6 +195,9 @@ func TestSessionAnalysis(t *testing.T) {
 		h.Ack = 0xFFFFFFFF
 		r.send(1, b[:frame.PutSessionAckFrame(b, &h, true, 1, 9, nil)])                                                 // 7
 		r.send(1, b[:frame.PutReset(b, frame.SessionHeader{Dst: 2, Src: 1, ID: 0xFFFFFFFF, Copy: 1, Tag: 5, Ack: 99})]) // 8
+		data(5, 1)                                                                                                      // 9: sent again,
+		data(5, 0)                                                                                                      // 10: and overtook what was sent before
+		data(5, 0)                                                                                                      // 11: which the network doubled
 		got := rows(t, r.save(), []string{
 			"dgrdma.analysis.retransmission_of", "dgrdma.analysis.duplicate_of", "dgrdma.analysis.acked_in", "dgrdma.analysis.acks", "dgrdma.analysis.missing", "dgrdma.session.quoted.frame",
 			"dgrdma.session.reset", "dgrdma.txn.acked_in",
@@ -195,6 +211,10 @@ func TestSessionAnalysis(t *testing.T) {
 			6: {"dgrdma.analysis.acks": "1,3"},
 			7: {"dgrdma.analysis.acks": "2"},
 			8: {"dgrdma.session.quoted.frame": "5", "dgrdma.session.reset": "1"},
+
+			9:  {"dgrdma.analysis.missing": "2"},
+			10: {"dgrdma.analysis.retransmission_of": "9"},
+			11: {"dgrdma.analysis.duplicate_of": "9"},
 		} {
 			for f, v := range got[number] {
 				if v != want[f] {
@@ -232,24 +252,40 @@ func TestJoinedSessions(t *testing.T) {
 	}
 }
 
-// TestHandshakesOfSessions checks that CONFIRM, REJECT and a REFUSED that says why are shown as package text does.
+// TestHandshakesOfSessions checks that frames of a handshake of each kind are shown as package text does.
 func TestHandshakesOfSessions(t *testing.T) {
 	requireTshark(t)
+	list := introduction(t, 0, "memory")[frame.HandshakeSize:]
+	refusal := make([]byte, frame.RefusalSize)
+	frame.Refusal{ID: 1, Size: 64, Why: 1}.Put(refusal)
+	another := make([]byte, frame.RefusalSize)
+	frame.Refusal{ID: 5}.Put(another)
 	for wire := range wires {
 		r := newRecorder(t, wire, tap.Options{})
-		confirm := introduction(t, 1, "memory")
-		m := frame.Message{Txn: 7, Addr: 9, Index: 5, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion}
-		m.Put(confirm[frame.HeaderSize:])
-		reject := make([]byte, frame.HandshakeSize)
-		h := frame.Handshake{Kind: frame.HandshakeReject, Sender: 7, Receiver: 9, Check: 5}
-		h.Put(reject, 2, 1)
-		refused := make([]byte, frame.HandshakeSize+frame.IdentitySize)
-		h = frame.Handshake{Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9}
-		h.Put(refused, 2, 1)
-		frame.Refusal{Identity: frame.Identity{ID: 1, Size: 64}, Why: 1}.Put(refused[frame.HandshakeSize:])
-		r.send(0, confirm, reject, refused)
+		kinds := []string{"0", "0", "1", "5", "6", "4", "4"}
+		for i, h := range []frame.Handshake{
+			{Kind: frame.HandshakeHello, Sender: 7}, {Kind: frame.HandshakeHello, Sender: 7},
+			{Kind: frame.HandshakeWelcome, Sender: 9, Receiver: 7, Check: 1<<31 + 5}, {Kind: frame.HandshakeConfirm, Sender: 7, Receiver: 9, Check: 5},
+			{Kind: frame.HandshakeReject, Sender: 7, Receiver: 9, Check: 5}, {Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9},
+			{Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9},
+		} {
+			b := make([]byte, frame.HandshakeSize)
+			h.Put(b, 2, 1)
+			switch {
+			case i == 0:
+				h.Put(b, 0, 1)
+			case h.Kind.HasServices():
+				b = append(b, list...)
+			case i == 5:
+				b = append(b, refusal...)
+			case i == 6:
+				h.Put(b, 2, 0)
+				b = append(b, another...)
+			}
+			r.send(0, b)
+		}
 		file := r.save()
-		got := rows(t, file, []string{"_ws.col.Info", "dgrdma.hello", "dgrdma.hello.refused", "dgrdma.padding"})
+		got := rows(t, file, []string{"_ws.col.Info", "dgrdma.session.handshake", "dgrdma.session.refused", "dgrdma.session.refused.by", "dgrdma.padding"})
 		n := 0
 		for p, err := range captured.ReadFile(file, captured.Options{}) {
 			if err != nil {
@@ -259,11 +295,11 @@ func TestHandshakesOfSessions(t *testing.T) {
 			v.Decode(p)
 			line := strings.TrimSuffix(string((&text.Printer{}).Append(nil, &v)), "\n")
 			info := got[p.Record]["_ws.col.Info"]
-			if n++; info == "" || !strings.HasSuffix(line, " "+info) || got[p.Record]["dgrdma.padding"] != "" {
+			if n++; info == "" || !strings.HasSuffix(line, " "+info) || got[p.Record]["dgrdma.padding"] != "" || got[p.Record]["dgrdma.session.handshake"] != kinds[n-1] {
 				t.Errorf("%s, packet %d: %v, want %s", wire, p.Record, got[p.Record], line)
 			}
 		}
-		if n != 3 || got[1]["dgrdma.hello"] != "5" || got[2]["dgrdma.hello"] != "6" || got[3]["dgrdma.hello.refused"] != "1" {
+		if n != len(kinds) || got[6]["dgrdma.session.refused"] != "1" || got[6]["dgrdma.session.refused.by"] != "1" || got[7]["dgrdma.session.refused"] != "0" || got[7]["dgrdma.session.refused.by"] != "5" {
 			t.Errorf("%s: %d frames, %v", wire, n, got)
 		}
 	}

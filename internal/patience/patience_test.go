@@ -2,8 +2,7 @@ package patience
 
 import "testing"
 
-// TestPatience: a receiver looks again before it sleeps as long as that pays,
-// and tries now and then whether it would.
+// TestPatience checks that a receiver spins before it sleeps as long as that pays, and tries now and then whether it would.
 func TestPatience(t *testing.T) {
 	p := New(2)
 	tries := 0
@@ -12,37 +11,37 @@ func TestPatience(t *testing.T) {
 		if p.Again() {
 			tries++
 		}
-		p.step = sleeps
+		p.state = sleeping
 		p.Found()
 	}
-	if tries != 10 || p.luck != 0 {
-		t.Errorf("%d tries in %d waits without luck, want 10; luck is %d", tries, 10*tryAgain, p.luck)
+	if tries != 10 || p.score != 0 {
+		t.Errorf("%d tries in %d waits in vain, want 10; score is %d", tries, 10*tryAgain, p.score)
 	}
 	for p.waits%tryAgain != tryAgain-1 {
 		p.waits++
 	}
-	for range 2 * MostLuck {
+	for range 2 * MaxScore {
 		if p.Begin(); !p.Again() {
-			t.Fatal("it does not look again, though that paid")
+			t.Fatal("it does not spin, though that paid")
 		}
 		p.Found()
 	}
-	if p.luck != MostLuck {
-		t.Errorf("luck is %d, want %d", p.luck, MostLuck)
+	if p.score != MaxScore {
+		t.Errorf("score is %d, want %d", p.score, MaxScore)
 	}
-	for p.waits = 0; p.step != sleeps; p.Again() { // nothing comes while it looks
+	for p.waits = 0; p.state != sleeping; p.Again() { // nothing comes while it looks
 	}
-	if p.luck != MostLuck-2 {
-		t.Errorf("luck is %d, want %d", p.luck, MostLuck-2)
+	if p.score != MaxScore-2 {
+		t.Errorf("score is %d, want %d", p.score, MaxScore-2)
 	}
 }
 
-// TestOneProcessor: nobody can send meanwhile.
+// TestOneProcessor checks that a receiver does not spin on a single processor.
 func TestOneProcessor(t *testing.T) {
 	p := New(1)
 	for range 2 * tryAgain {
 		if p.Begin(); p.Again() {
-			t.Fatal("it looks again")
+			t.Fatal("it spins")
 		}
 		p.Found()
 	}

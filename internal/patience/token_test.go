@@ -2,7 +2,7 @@ package patience
 
 import "testing"
 
-// TestLeave: one token is there, however often it was left, and nobody waits to leave one.
+// TestLeave checks that one token is there, however often it was left, and that Leave never waits.
 func TestLeave(t *testing.T) {
 	token := make(chan struct{}, 1)
 	for range 3 {
@@ -12,5 +12,5 @@ func TestLeave(t *testing.T) {
 	if len(token) != 0 {
 		t.Error("more than one was left")
 	}
-	Leave(make(chan struct{})) // to nobody
+	Leave(make(chan struct{})) // where no goroutine waits
 }

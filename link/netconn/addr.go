@@ -14,21 +14,21 @@ const Network = "dgrdma"
 
 // Addr is where one end of a connection or a listener is.
 type Addr struct {
-	// Endpoint is the endpoint string. That of a peer that only dials may end behind its
-	// address: it has no memory to tell of.
+	// Endpoint is the endpoint string. For a peer that only dials it may end after its address: such a
+	// peer has no memory to name.
 	Endpoint string
-	// Port is the name of the port that is listened on, and the number of the link in its
-	// host at the end that dialed.
+	// Port is the name of the port that is listened on. At the end that dialed it is the number of the
+	// link in its host.
 	Port string
 }
 
 // Network implements [net.Addr].
 func (Addr) Network() string { return Network }
 
-// String returns what [Dialer.Dial] takes, of who listens.
+// String returns the address of a listener as [Dialer.Dial] takes it.
 func (a Addr) String() string { return a.Endpoint + ":" + a.Port }
 
-// split takes an address apart. Endpoint strings have colons, names of ports have none here.
+// split divides an address. Endpoint strings have colons, names of ports have none here.
 func split(address string) (Addr, error) {
 	i := strings.LastIndexByte(address, ':')
 	if i <= 0 || i == len(address)-1 {
@@ -55,7 +55,8 @@ func here(h *link.Host) string {
 	return endpointString(dgrdma.PeerName{ID: ep.ID(), Addr: ep.LocalAddr()}, ep.Size())
 }
 
-// hereTo returns it as the peer of a connection knows it: at the address that it is sent to from.
+// hereTo returns the endpoint string of a host as the peer of a connection knows it: with the address
+// from which the peer is sent to.
 func hereTo(h *link.Host, c *dgrdma.Conn) string {
 	if h.URL() == "" {
 		return here(h)

@@ -12,7 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// ends is two ends of a connection, and what makes another one.
+// ends is the two ends of a connection, and a function that makes another one.
 type ends struct {
 	to   io.Writer
 	from io.Reader
@@ -21,7 +21,7 @@ type ends struct {
 	more func() (dialed, accepted io.ReadWriteCloser)
 }
 
-// ways are what is measured: connections, the link alone, and TCP.
+// ways returns what is measured: connections, the link alone, and TCP.
 func ways(opt Options) map[string]func(b *testing.B) ends {
 	of := func(b *testing.B, l net.Listener, dial func() (net.Conn, error)) ends {
 		more := func() (x, y io.ReadWriteCloser) {
@@ -82,8 +82,8 @@ func ways(opt Options) map[string]func(b *testing.B) ends {
 	}
 }
 
-// BenchmarkStream copies by Write and Read, 32 KiB at a time, as io.Copy does between what
-// has no shorter way.
+// BenchmarkStream copies by Write and Read, 32 KiB at a time, as io.Copy does where neither side has a
+// shorter way.
 func BenchmarkStream(b *testing.B) {
 	for _, opt := range []Options{{}, {Buffers: 16, Size: 16 << 10}, {Buffers: 64, Size: 64 << 10}} {
 		for name, way := range ways(opt) {
@@ -181,7 +181,7 @@ func BenchmarkShort(b *testing.B) {
 	}
 }
 
-// TestNoAllocation: what is read and written in the steady state, with a deadline for each
+// TestNoAllocation checks that what is read and written in the steady state, with a deadline for each
 // call, allocates nothing.
 func TestNoAllocation(t *testing.T) {
 	x, y := pair(t)
@@ -197,11 +197,11 @@ func TestNoAllocation(t *testing.T) {
 	for range 200 { // buffers and slots are made as they are needed
 		turn()
 	}
-	most := 0.0
+	most := uint64(0)
 	if fixture.Race {
 		most = 4 // the detector has a sync.Pool, as of the engine's slabs, lose a part of what it is given
 	}
-	if n := testing.AllocsPerRun(500, turn); n > most {
+	if n := fixture.Allocations(500, turn); n > most {
 		t.Errorf("%v allocations for a write and a read", n)
 	}
 }

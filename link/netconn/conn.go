@@ -53,7 +53,7 @@ func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
 	if _, ours := err.(*link.Error); ours || err == ctx.Err() {
 		err = c.failed("read", err)
 	}
-	return n, err // of w, as it is
+	return n, err // an error of w, as it is
 }
 
 // Write implements [net.Conn]. It returns when b was copied.
@@ -68,7 +68,7 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	return n, c.failed("write", err)
 }
 
-// begin returns the context of a call, or why it does nothing.
+// begin returns the context of a call, or an error if the call may not begin.
 func (c *Conn) begin(d *deadline) (context.Context, error) {
 	ctx := d.term.Load()
 	if c.closed.Load() {
@@ -77,8 +77,8 @@ func (c *Conn) begin(d *deadline) (context.Context, error) {
 	return ctx, ctx.Err()
 }
 
-// Close implements [net.Conn]. It does not wait: what was written arrives, and end of file
-// behind it. Who waits in Read or Write gets net.ErrClosed. It may be called again.
+// Close implements [net.Conn]. It does not wait: what was written arrives, and end of file after it.
+// Calls that wait in Read or Write get net.ErrClosed. It may be called again.
 func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
@@ -92,8 +92,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// CloseWrite says that nothing more is written, and does not wait: the peer reads what was
-// written before, and io.EOF. What it sends can still be read.
+// CloseWrite ends what this side writes, and does not wait: the peer reads what was written before,
+// and io.EOF. What the peer sends can still be read.
 func (c *Conn) CloseWrite() error {
 	if c.closed.Load() {
 		return c.failed("close", net.ErrClosed)

@@ -18,7 +18,7 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// wants checks that an error is a net.OpError with the addresses of c, and each of those.
+// wants checks that an error is a net.OpError with the addresses of c, and is each of some errors.
 func wants(t *testing.T, what string, c *Conn, op string, err error, want ...error) {
 	t.Helper()
 	var of *net.OpError
@@ -37,8 +37,8 @@ func wants(t *testing.T, what string, c *Conn, op string, err error, want ...err
 	}
 }
 
-// TestHalfClose: after CloseWrite the peer reads what was written, and end of file; the other
-// direction goes on, and nothing more is written.
+// TestHalfClose checks that after CloseWrite the peer reads what was written, and end of file, that
+// the other direction goes on, and that nothing more is written.
 func TestHalfClose(t *testing.T) {
 	a, b := pair(t)
 	if _, err := a.Write([]byte("question")); err != nil {
@@ -67,14 +67,14 @@ func TestHalfClose(t *testing.T) {
 	}
 	for _, c := range []*Conn{a, b} {
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-			t.Errorf("read behind the end: %d, %v", n, err)
+			t.Errorf("read after the end: %d, %v", n, err)
 		}
 	}
 }
 
-// TestCloseDelivers: what was written before Close arrives, and end of file behind it,
-// though the peer does not read before that, has written more than fits, and frames are
-// lost; who writes to a closed connection is told.
+// TestCloseDelivers checks that what was written before Close arrives, and end of file after it,
+// though the peer does not read before that, has written more than fits, and frames are lost. A Write
+// on a closed connection fails.
 func TestCloseDelivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -109,8 +109,8 @@ func TestCloseDelivers(t *testing.T) {
 	})
 }
 
-// TestCloseUnblocks: who waits in Read and Write, and behind others, gets net.ErrClosed, and
-// so does who comes later.
+// TestCloseUnblocks checks that calls that wait in Read and Write, and for the token of others, get
+// net.ErrClosed, and that later ones do.
 func TestCloseUnblocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -151,8 +151,8 @@ func TestCloseUnblocks(t *testing.T) {
 	})
 }
 
-// TestBothClose: both ends close at once, with data under way both ways, which arrives or is
-// not read; nothing is left.
+// TestBothClose checks that both ends can close at once, with data in flight in both directions, which
+// arrives or is not read, and that nothing is left.
 func TestBothClose(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	x, y := open(t, nil), open(t, nil)
@@ -175,8 +175,8 @@ func TestBothClose(t *testing.T) {
 	nothingLeft(t, x, y)
 }
 
-// TestPeerDies: who reads, and who writes, is told within one and a half times what a silent
-// peer is given, what was delivered before is read, and nothing is left.
+// TestPeerDies checks that Read and Write fail within one and a half times the time that a silent peer
+// is given, that what was delivered before is read, and that nothing is left.
 func TestPeerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -211,7 +211,7 @@ func TestPeerDies(t *testing.T) {
 	})
 }
 
-// TestPeerAborts: the host of the peer is closed, without a word of end of file.
+// TestPeerAborts checks what is read when the peer's host is closed before end of file was sent.
 func TestPeerAborts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -220,7 +220,7 @@ func TestPeerAborts(t *testing.T) {
 		w.b.Close()
 		_, err := a.Read(make([]byte, 1))
 		wants(t, "Read", a, "read", err, link.ErrPeerClosed, syscall.ECONNRESET)
-		if !strings.HasSuffix(err.Error(), ": link: the peer ended it: the host was closed") {
+		if !strings.HasSuffix(err.Error(), ": link: the peer ended the link: the host was closed") {
 			t.Errorf("it says %q", err)
 		}
 		_, err = a.Write([]byte("x"))
@@ -230,7 +230,7 @@ func TestPeerAborts(t *testing.T) {
 	})
 }
 
-// TestShutdownDelivers: the host's Shutdown waits for what Close left under way.
+// TestShutdownDelivers checks that the host's Shutdown waits for what Close left in flight.
 func TestShutdownDelivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -250,7 +250,7 @@ func TestShutdownDelivers(t *testing.T) {
 	})
 }
 
-// TestNothingToDo: a call with no bytes returns at once, and moves nothing.
+// TestNothingToDo checks that a call with no bytes returns at once, and moves nothing.
 func TestNothingToDo(t *testing.T) {
 	a, b := pair(t)
 	if n, err := a.Write(nil); n != 0 || err != nil {
@@ -264,7 +264,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// TestWriteTo: a writer that fails, or is slow, costs no byte.
+// TestWriteTo checks that a writer that fails, or is slow, costs no byte.
 func TestWriteTo(t *testing.T) {
 	a, b := pair(t)
 	want := fixture.RandomBytes(4, 200_000)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// term is the context of calls that a deadline bounds: done when that has passed, for good.
-// Calls share it, so none makes one of its own.
+// term is the context of calls that a deadline bounds: it is done, for good, when the deadline has
+// passed. Calls share it, so none makes one of its own.
 type term struct {
 	over chan struct{}
 	past atomic.Bool
@@ -16,7 +16,7 @@ type term struct {
 
 func newTerm() *term { return &term{over: make(chan struct{})} }
 
-// Deadline implements [context.Context]: it may be moved, so there is none to tell.
+// Deadline implements [context.Context]. A deadline can be moved, so it is not told.
 func (t *term) Deadline() (at time.Time, ok bool) { return time.Time{}, false }
 
 // Done implements [context.Context].
@@ -33,8 +33,8 @@ func (t *term) Err() error {
 // Value implements [context.Context].
 func (t *term) Value(any) any { return nil }
 
-// deadline is what may be moved while calls wait for it. One that is set after another has
-// passed begins a new term, for the calls that come then.
+// deadline can be moved while calls wait for it. A deadline that is set after another one has passed
+// begins a new term, for later calls.
 type deadline struct {
 	term atomic.Pointer[term]
 
@@ -45,7 +45,7 @@ type deadline struct {
 
 func (d *deadline) init() { d.term.Store(newTerm()) }
 
-// set moves the deadline; the zero time takes it away.
+// set moves the deadline; the zero time removes it.
 func (d *deadline) set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *deadline) set(at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	d.at = now.Add(left) // by the monotonic clock, like the timer, whatever the caller's time is of
+	d.at = now.Add(left) // by the monotonic clock, like the timer, whatever clock the caller's time is of
 	if d.timer == nil {
 		d.timer = time.AfterFunc(left, d.fire)
 	} else {
@@ -70,7 +70,7 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// stop forgets what was set. Guarded by mu.
+// stop removes the deadline and stops the timer. Guarded by mu.
 func (d *deadline) stop() {
 	d.at = time.Time{}
 	if d.timer != nil {
@@ -78,7 +78,7 @@ func (d *deadline) stop() {
 	}
 }
 
-// fire is the timer's. It may come late, when the deadline has been moved and the timer with it.
+// fire is called by the timer. It may be late, when deadline and timer have been moved.
 func (d *deadline) fire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

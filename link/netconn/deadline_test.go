@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestDeadlines: who waits is told when the deadline passes that was set last, whenever that
-// was; the connection stays as it is.
+// TestDeadlines checks that a call that waits ends when the deadline passes that was set last,
+// whenever that was, and that the connection stays as it is.
 func TestDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -78,8 +78,8 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestDeadlineHidesNothing: what came is read after the deadline was moved, and none of it
-// while it is past, as with TCP.
+// TestDeadlineHidesNothing checks that what came is read after the deadline was moved, and none of it
+// while the deadline is past, as with TCP.
 func TestDeadlineHidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newWorld(t, 1).pair()
@@ -103,7 +103,7 @@ func TestDeadlineHidesNothing(t *testing.T) {
 	})
 }
 
-// TestDeadlineByOneClock: a deadline of a time without a monotonic reading, as one that was
+// TestDeadlineByOneClock checks that a deadline of a time without a monotonic reading, as one that was
 // parsed, passes as well.
 func TestDeadlineByOneClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

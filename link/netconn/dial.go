@@ -13,9 +13,9 @@ import (
 type Dialer struct {
 	Host *link.Host
 	Options
-	// Lookup, if not nil, returns the endpoint string for the name in an address: all that
-	// is in front of the last colon. An empty string says that the name is unknown: the error
-	// is then a [net.DNSError] that says so.
+	// Lookup, if not nil, returns the endpoint string for the name in an address: all that is before the
+	// last colon. An empty string says that the name is unknown: the error is then a [net.DNSError] that
+	// says so.
 	Lookup func(ctx context.Context, name string) (endpoint string, err error)
 }
 
@@ -24,10 +24,9 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to an address, and waits until the listener has accepted: without a
-// deadline for as long as a silent peer counts as alive. The network is [Network], or "tcp",
-// because net/http and others say so. The connection is a [*Conn]; the context has no effect
-// on it.
+// DialContext connects to an address, and waits until the listener has accepted. Without a deadline it
+// waits for as long as a silent peer counts as alive. The network is [Network], or "tcp", because
+// net/http and others say so. The connection is a [*Conn]; the context has no effect on it.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	var to net.Addr = name(address)
 	fail := func(err error) (net.Conn, error) {
@@ -54,7 +53,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return fail(err)
 	}
-	if err := vet(x.Peer().Name(), x.Private()); err != nil {
+	if err := filter(x.Peer().Name(), x.Private()); err != nil {
 		x.Finish()
 		return fail(err)
 	}
@@ -63,7 +62,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 
 func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// name is an address that was not understood yet.
+// name is an address that is not parsed yet.
 type name string
 
 // Network implements [net.Addr].

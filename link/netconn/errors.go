@@ -12,25 +12,25 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
-// ErrForeign is of a peer that is a link's, but no connection's.
+// ErrForeign is the error for a peer that has links, and is no peer of this package.
 var ErrForeign = errors.New("netconn: the peer speaks something else at that port")
 
-// likeTCP is an error of a link, and what TCP would say in its place.
+// likeTCP is an error of a link, and the error that TCP would have in its place.
 type likeTCP struct {
 	error
 	known error
 }
 
-// Unwrap is for errors.Is and errors.As.
+// Unwrap returns both errors.
 func (e *likeTCP) Unwrap() []error { return []error{e.error, e.known} }
 
-// Timeout is what net.OpError asks for.
+// Timeout is called by net.OpError.
 func (e *likeTCP) Timeout() bool {
 	t, ok := e.known.(interface{ Timeout() bool })
 	return ok && t.Timeout()
 }
 
-// failed says which connection an error is of, if there is one.
+// failed adds to an error the connection that it is of.
 func (c *Conn) failed(op string, err error) error {
 	switch {
 	case err == nil:
@@ -47,14 +47,15 @@ func (c *Conn) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: Network, Source: c.local, Addr: c.remote, Err: err}
 }
 
-// known returns an error together with what TCP says in that case.
+// known returns an error together with the one that TCP would have.
 func known(op string, err error) error {
 	if of := (*link.Error)(nil); errors.As(err, &of) {
-		err = of.Err // of which link, the addresses say
+		err = of.Err // the addresses say which link
 	}
 	for _, c := range []struct{ is, as error }{
 		{link.ErrRefused, syscall.ECONNREFUSED},
 		{dgrdma.ErrWrongID, syscall.ECONNREFUSED},
+		{dgrdma.ErrRefused, syscall.ECONNREFUSED},
 		{link.ErrNoAnswer, os.ErrDeadlineExceeded},
 		{context.DeadlineExceeded, os.ErrDeadlineExceeded},
 		{dgrdma.ErrPeerDown, syscall.ETIMEDOUT},

@@ -15,8 +15,8 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// serveHTTP has a server at a port that sends back what it is sent, and returns a client that
-// knows it as "server".
+// serveHTTP has a server at a port that sends back what it is sent, and returns a client that knows it
+// as "server".
 func serveHTTP(t *testing.T, from, to *link.Host, secure bool) (*http.Client, *http.Transport, string) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,8 +44,8 @@ func serveHTTP(t *testing.T, from, to *link.Host, secure bool) (*http.Client, *h
 	return &http.Client{Transport: transport}, transport, url
 }
 
-// TestShortConnections: many requests, each by a connection of its own, leave nothing behind;
-// and so do those that share connections, by HTTP/1.1 and, by TLS, HTTP/2.
+// TestShortConnections checks that many requests, each by a connection of its own, leave nothing, and
+// that the same holds for requests that share connections, by HTTP/1.1 and, by TLS, HTTP/2.
 func TestShortConnections(t *testing.T) {
 	for _, c := range []struct {
 		name           string

@@ -8,10 +8,10 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
-// What one side of a connection receives into, if it does not say: a quarter of a megabyte,
-// where links have sixteen times as much, because connections are many and mostly idle. The
-// buffers are many and short, because most of what is written is: with 16 of 16 KiB credits
-// go back so often that a round trip takes twice as long, for a fourth more throughput.
+// DefaultBuffers and DefaultSize are what one side of a connection receives into by default: a quarter
+// of a megabyte. Links have sixteen times as much, but connections are many and mostly idle. The
+// buffers are many and short, because most Writes are. With 16 of 16 KiB credits are sent so often
+// that a round trip takes twice as long, for a fourth more throughput.
 const (
 	DefaultBuffers = 64
 	DefaultSize    = 4 << 10
@@ -19,17 +19,17 @@ const (
 
 // Options are what one side of a connection receives into. The zero value is good.
 type Options struct {
-	// Buffers and Size: as many buffers of so many bytes. 0 means [DefaultBuffers] and
-	// [DefaultSize].
+	// Buffers and Size are how many buffers there are, and how many bytes each has. 0 means
+	// [DefaultBuffers] and [DefaultSize].
 	Buffers, Size int
 }
 
-// hello is what both sides send along when the link is made.
+// hello is the private data of both sides when the link is made.
 var hello = []byte("netconn 1")
 
-// options are those of the link.
+// options returns the options of the link.
 func (o Options) options() *link.Options {
-	x := &link.Options{Directions: link.Both, Buffers: o.Buffers, Size: o.Size, KeepForEnd: true, Private: hello, Vet: vet}
+	x := &link.Options{Directions: link.Both, Buffers: o.Buffers, Size: o.Size, KeepForEnd: true, Private: hello, Filter: filter}
 	if x.Buffers == 0 {
 		x.Buffers = DefaultBuffers
 	}
@@ -39,8 +39,8 @@ func (o Options) options() *link.Options {
 	return x
 }
 
-// vet refuses who does not speak as we do.
-func vet(_ dgrdma.PeerName, private []byte) error {
+// filter refuses peers that do not say hello.
+func filter(_ dgrdma.PeerName, private []byte) error {
 	if string(private) != string(hello) {
 		return ErrForeign
 	}
@@ -62,14 +62,11 @@ func Listen(h *link.Host, port string, opt *Options) (*Listener, error) {
 	if opt != nil {
 		o = *opt
 	}
-	addr := Addr{Port: port}
+	addr := Addr{Endpoint: here(h), Port: port}
 	err := checkPort(port)
 	var p *link.Listener
 	if err == nil {
 		p, err = h.Listen(port, o.options())
-	}
-	if h != nil && h.Endpoint() != nil {
-		addr.Endpoint = here(h)
 	}
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Addr: addr, Err: err}
@@ -85,15 +82,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, &net.OpError{Op: "accept", Net: Network, Addr: l.addr, Err: err}
 		}
 		if x.In == nil || x.Out == nil {
-			x.Finish() // who says hello and has but one half is none of us
+			x.Finish() // a peer that says hello and has one half is no peer of this package
 			continue
 		}
 		return newConn(x, Addr{Endpoint: hereTo(l.host, x.Peer()), Port: l.addr.Port}, Addr{Endpoint: there(x.Peer()), Port: number(x.PeerNumber())}), nil
 	}
 }
 
-// Close implements [net.Listener]: who waits in Accept gets net.ErrClosed. Connections that
-// were accepted stay. It may be called again.
+// Close implements [net.Listener]: calls that wait in Accept get net.ErrClosed. Connections that were
+// accepted stay. It may be called again.
 func (l *Listener) Close() error { return l.port.Close() }
 
 // Addr implements [net.Listener].

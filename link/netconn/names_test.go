@@ -12,7 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// TestDialHostName: the endpoint string of an address may name its host, which is looked up
+// TestDialHostName checks that the endpoint string of an address may name its host, which is looked up
 // within the context.
 func TestDialHostName(t *testing.T) {
 	fixture.Names(t, map[string][]netip.Addr{

@@ -10,8 +10,8 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// TestSourceThatWasCut: of a source that ends before what was announced of it nothing is left
-// at the receiver, and both sides are told how much there was.
+// TestSourceThatWasCut checks that, of a source that ends before what was announced of it, nothing is
+// left at the receiver, and that both sides are told how much there was.
 func TestSourceThatWasCut(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	for _, has := range []int{0, 3, bufferSize, 2 * bufferSize} {
@@ -21,7 +21,7 @@ func TestSourceThatWasCut(t *testing.T) {
 		sent, received := both(
 			func() error { return out.Send(t.Context(), bytes.NewReader(make([]byte, has))) },
 			func() error { return in.Receive(t.Context(), file) })
-		says := "the input changed while it was sent: " + tallyText(tallyOf(uint64(has)))
+		says := "the input became shorter while it was sent: " + tallyText(tallyOf(uint64(has)))
 		says = strings.TrimSuffix(says, " bytes") + " of 2097153 bytes"
 		var local *LocalError
 		if !errors.Is(sent, ErrChanged) || !errors.As(sent, &local) || sent.Error() != says {
@@ -35,8 +35,8 @@ func TestSourceThatWasCut(t *testing.T) {
 	}
 }
 
-// TestSourceThatGrew: of a source that has more than was announced so much is sent, though it
-// never ends.
+// TestSourceThatGrew checks that no more than was announced is sent of a source that has more, though
+// it never ends.
 func TestSourceThatGrew(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	for _, announced := range []int{0, 3, bufferSize, bufferSize + 1} {
@@ -52,7 +52,7 @@ func TestSourceThatGrew(t *testing.T) {
 	}
 }
 
-// TestAnnouncedIsOfOneWay: what comes back is as much as it is, whatever was announced of what
+// TestAnnouncedIsOfOneWay checks that as much comes back as there is, whatever was announced of what
 // is sent.
 func TestAnnouncedIsOfOneWay(t *testing.T) {
 	fixture.NoGoroutineLeft(t)

@@ -10,33 +10,35 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
-// What streams fail with, beside what their links fail with. Peers are told these
-// texts as they are.
+// The errors of streams, in addition to those of their links. Peers are told these texts as they are.
 var (
 	ErrMismatch   = errors.New("what arrived is not what was sent")
-	ErrIncomplete = errors.New("it ended the stream before all of it was there")
+	ErrIncomplete = errors.New("the stream ended before all of it was there")
 	ErrDirections = errors.New("one side sends back, the other does not: both need Exchange")
 	ErrUsed       = errors.New("the stream was used before")
 	ErrChanged    = errors.New("the source ended before what was announced of it was sent")
 )
 
-// HelloError says that who is there speaks no streams, or another version.
+// HelloError says that the peer speaks no streams, or another version.
 type HelloError struct {
-	Said []byte // how it introduced itself
+	Said []byte // the private data of the peer
 }
 
 func (e *HelloError) Error() string {
-	if e.OtherVersion() {
-		return fmt.Sprintf("version %d of streams is spoken there, %d here", e.Said[0], helloVersion)
+	switch {
+	case len(e.Said) == 0:
+		return "the peer speaks no streams: it said nothing"
+	case e.OtherVersion():
+		return fmt.Sprintf("the peer speaks version %d of streams, this is version %d", e.Said[0], helloVersion)
 	}
-	return fmt.Sprintf("what is there speaks no streams: it introduced itself with % x", e.Said)
+	return fmt.Sprintf("the peer speaks no streams: it said % x", e.Said)
 }
 
-// OtherVersion reports whether it may be the version only that differs.
+// OtherVersion reports whether the peer may speak another version of streams.
 func (e *HelloError) OtherVersion() bool { return len(e.Said) > 0 && e.Said[0] != helloVersion }
 
-// LocalError is a failure of what this side reads from or writes to. The peer is told
-// of it without the names of files in Err, which are none of its business.
+// LocalError is a failure of what this side reads from or writes to. The peer is told of it without
+// the names of files in Err, which may be private.
 type LocalError struct {
 	What string // what could not be done
 	Err  error
@@ -53,7 +55,7 @@ func (e *shortError) Error() string { return fmt.Sprintf("%d of %d bytes", e.sen
 
 func (e *shortError) Is(target error) bool { return target == ErrChanged }
 
-// reasonForPeer is what the peer is told.
+// reasonForPeer returns the reason that the peer is told.
 func reasonForPeer(err error) string {
 	var local *LocalError
 	if !errors.As(err, &local) {
@@ -69,7 +71,7 @@ func reasonForPeer(err error) string {
 	return local.What + ": " + cause.Error()
 }
 
-// isGone reports whether a stream failed because of a peer that listens no more.
+// isGone reports whether a stream failed because the peer does not listen any more.
 func isGone(err error) bool {
 	return errors.Is(err, link.ErrPeerClosed) || errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, dgrdma.ErrPeerRestarted)
 }

@@ -34,8 +34,8 @@ func fileIn(t *testing.T) (dir string, file Sink) {
 	return dir, file
 }
 
-// TestReceiveDistrusts: whatever a sender says, the file is whole or not there, and the
-// sender is told what was wrong.
+// TestReceiveDistrusts checks that, whatever a sender says, the file is whole or not there, and that
+// the sender is told what was wrong.
 func TestReceiveDistrusts(t *testing.T) {
 	type message struct {
 		opcode uint8
@@ -51,8 +51,8 @@ func TestReceiveDistrusts(t *testing.T) {
 		{"too much", []message{{opData, []byte("abc")}, {opEnd, tallyOf(2)}}, ErrMismatch, "3 bytes here, 2 bytes there"},
 		{"less than was announced", []message{{opData, []byte("abc")}, {opEnd, tallyOf(3)}}, ErrMismatch, "3 bytes here, 5 were announced"},
 		{"no tally", []message{{opEnd, []byte("x")}}, ErrMismatch, "0 bytes here, nothing that can be read there"},
-		{"a sum nobody asked for", []message{{opEnd, tallyOf(0, make([]byte, 32)...)}}, ErrMismatch, "0 bytes with SHA-256 " + strings.Repeat("0", 64) + " there"},
-		{"receipt out of place", []message{{opReceipt, tallyOf(0)}}, link.ErrProtocol, "a message of kind 2 came that has no place here"},
+		{"a sum that was not asked for", []message{{opEnd, tallyOf(0, make([]byte, 32)...)}}, ErrMismatch, "0 bytes with SHA-256 " + strings.Repeat("0", 64) + " there"},
+		{"receipt out of place", []message{{opReceipt, tallyOf(0)}}, link.ErrProtocol, "a message of kind 2 came that is not expected"},
 		{"unknown kind", []message{{77, nil}}, link.ErrProtocol, "a message of kind 77"},
 		{"end of file too early", []message{{opData, []byte("abc")}}, ErrIncomplete, ErrIncomplete.Error()},
 	} {
@@ -85,7 +85,7 @@ func TestReceiveDistrusts(t *testing.T) {
 	}
 }
 
-// TestSendDistrusts: a receipt has to be of what was sent.
+// TestSendDistrusts checks that a receipt has to be of what was sent.
 func TestSendDistrusts(t *testing.T) {
 	const plain, summed = "\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff"
 	is := func(want error) func(error) bool { return func(err error) bool { return errors.Is(err, want) } }
@@ -98,7 +98,7 @@ func TestSendDistrusts(t *testing.T) {
 		{"good", plain, tallyOf(3), is(nil)},
 		{"less", plain, tallyOf(2), is(ErrMismatch)},
 		{"no sum", summed, tallyOf(3), is(ErrMismatch)},
-		// Whichever is noticed first.
+		// For whichever is noticed first.
 		{"none", plain, nil, func(err error) bool { return errors.Is(err, ErrIncomplete) || errors.Is(err, link.ErrPeerClosed) }},
 		{"stranger", "welcome", nil, func(err error) bool { var hello *HelloError; return errors.As(err, &hello) && hello.OtherVersion() }},
 	} {
@@ -155,7 +155,7 @@ func (f *failing) Write(b []byte) (int, error) {
 
 func (f *failing) Commit() error { return f.commit }
 
-// TestSinkFails: the sender is told why, but no names of files; and nothing is left.
+// TestSinkFails checks that the sender is told why, but no names of files, and that nothing is left.
 func TestSinkFails(t *testing.T) {
 	secret := &fs.PathError{Op: "write", Path: "/home/secret", Err: syscall.ENOSPC}
 	for _, c := range []struct {
@@ -186,7 +186,7 @@ func TestSinkFails(t *testing.T) {
 	}
 }
 
-// TestSourceFails: what cannot be read ends the stream for the receiver too.
+// TestSourceFails checks that what cannot be read ends the stream for the receiver too.
 func TestSourceFails(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	dir, file := fileIn(t)
@@ -217,18 +217,18 @@ func (e endless) Wait(ctx context.Context) error {
 func (endless) More() bool     { return false }
 func (endless) String() string { return "the pipe" }
 
-// TestContextEnds: the peer is told at once, and with what reason; nothing is left of
-// the file, and no goroutine.
+// TestContextEnds checks that the peer is told at once, and with what reason, and that nothing is left
+// of the file, and no goroutine.
 func TestContextEnds(t *testing.T) {
 	enough := errors.New("enough")
-	for _, who := range []string{"sender", "receiver"} {
-		t.Run(who, func(t *testing.T) {
+	for _, side := range []string{"sender", "receiver"} {
+		t.Run(side, func(t *testing.T) {
 			fixture.NoGoroutineLeft(t)
 			dir, file := fileIn(t)
 			out, in := pair(t, Unknown, nil, nil)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			sends, receives := ctx, t.Context()
-			if who == "receiver" {
+			if side == "receiver" {
 				sends, receives = receives, sends
 			}
 			go func() {
@@ -238,7 +238,7 @@ func TestContextEnds(t *testing.T) {
 				cancel(enough)
 			}()
 			ended, other := both(func() error { return out.Send(sends, endless{bytes.NewReader([]byte("some"))}) }, func() error { return in.Receive(receives, file) })
-			if who == "receiver" {
+			if side == "receiver" {
 				ended, other = other, ended
 			}
 			var told *link.AbortError
@@ -250,7 +250,7 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// TestHelloIsGolden: the bytes by which the two sides know each other.
+// TestHelloIsGolden checks the bytes by which the two sides know each other.
 func TestHelloIsGolden(t *testing.T) {
 	for _, c := range []struct {
 		h    hello

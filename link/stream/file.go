@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CreateFile begins to write a file that gets its name when it is committed: who sees
-// it sees all of it, and it is on disk. Until then nothing is there, not even if the
-// process is killed, where the file system has files without a name. Unless one of
-// that name may be replaced, which happens at once too, its being there is
-// fs.ErrExist, also if it came meanwhile. What replaces another one has its mode, and its
-// owner where we may give files away. A symbolic link stays one. Devices and FIFOs are
-// written to as they are.
+// CreateFile begins to write a file that gets its name when it is committed: a program that sees it
+// sees all of it, and it is on disk. Until then there is no file of that name, not even if the process
+// is killed, where the file system has files without a name.
+//
+// A file of that name that is there already, or appears in that time, is fs.ErrExist. With replace it
+// is replaced, in one step. A file that replaces another one gets its mode, and its owner where this
+// process may give files away. A symbolic link stays one. Devices and FIFOs are written to as they
+// are.
 func CreateFile(name string, replace bool) (Sink, error) {
 	if err := CheckFile(name, replace); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func CreateFile(name string, replace bool) (Sink, error) {
 	}
 	w, err := createWhole(name, replace, openUnnamed)
 	if err != nil {
-		return nil, err // not a sink that is no file
+		return nil, err // and not a sink without a file
 	}
 	if info != nil {
 		if err := w.becomeLike(info); err != nil {
@@ -50,7 +51,7 @@ func CreateFile(name string, replace bool) (Sink, error) {
 	return w, nil
 }
 
-// CheckFile reports why [CreateFile] would fail, as far as that can be told before.
+// CheckFile returns the error that [CreateFile] would return, as far as that can be known before.
 func CheckFile(name string, replace bool) error {
 	info, err := os.Stat(name)
 	switch {
@@ -83,16 +84,16 @@ type existing struct{}
 func (existing) Error() string        { return "exists already" }
 func (existing) Is(target error) bool { return target == fs.ErrExist }
 
-// special is a device or a FIFO, which has no contents that could be half there.
+// special is a device or a FIFO, which cannot be half written.
 type special struct{ *os.File }
 
 func (s special) Commit() error { return s.Close() }
 func (s special) Discard()      { s.Close() }
 func (special) String() string  { return theFile }
 
-// wholeFile is a file that is there when all of it is, and on disk. Until then it
-// has no name, so that nothing is left of it even if the process is killed; on
-// file systems that need one, it has another.
+// wholeFile is a file that is there when all of it is, and on disk. Until then it has no name, so that
+// nothing is left of it even if the process is killed. On file systems that need a name it has another
+// one.
 type wholeFile struct {
 	*os.File
 	name    string
@@ -102,7 +103,7 @@ type wholeFile struct {
 
 func (*wholeFile) String() string { return theFile }
 
-const theFile = "the file" // whose name is none of the peer's business
+const theFile = "the file" // its name may be private
 
 func createWhole(name string, replace bool, unnamed func(name string) (*os.File, error)) (*wholeFile, error) {
 	w := &wholeFile{name: name, replace: replace}
@@ -110,7 +111,7 @@ func createWhole(name string, replace bool, unnamed func(name string) (*os.File,
 	if w.File, err = unnamed(name); err == nil {
 		return w, nil
 	}
-	w.hidden = hiddenBeside(name)
+	w.hidden = hiddenName(name)
 	w.File, err = os.OpenFile(w.hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, &fs.PathError{Op: "write", Path: name, Err: withoutPath(err)}
@@ -118,8 +119,8 @@ func createWhole(name string, replace bool, unnamed func(name string) (*os.File,
 	return w, nil
 }
 
-// becomeLike gives the file the mode of the one that it replaces, before there is anything
-// in it for those to read who may not.
+// becomeLike gives the file the mode of the one that it replaces. Nothing is in it yet that users
+// could read that may not read the old one.
 func (w *wholeFile) becomeLike(old fs.FileInfo) error {
 	info, err := w.Stat()
 	if err != nil {
@@ -127,7 +128,7 @@ func (w *wholeFile) becomeLike(old fs.FileInfo) error {
 	}
 	was, is := old.Sys().(*syscall.Stat_t), info.Sys().(*syscall.Stat_t)
 	if was.Uid != is.Uid || was.Gid != is.Gid {
-		w.Chown(int(was.Uid), int(was.Gid)) // only root may in general, and then ours is as good
+		w.Chown(int(was.Uid), int(was.Gid)) // in general only root may, and this process's owner is as good
 	}
 	if info.Mode().Perm() == old.Mode().Perm() {
 		return nil // not every file system has modes
@@ -135,8 +136,8 @@ func (w *wholeFile) becomeLike(old fs.FileInfo) error {
 	return w.Chmod(old.Mode().Perm())
 }
 
-// hiddenBeside is a name in the same directory that nobody has.
-func hiddenBeside(name string) string {
+// hiddenName returns a name in the same directory that no file has.
+func hiddenName(name string) string {
 	return filepath.Join(filepath.Dir(name), fmt.Sprintf(".dgrdma-%016x.part", rand.Uint64()))
 }
 
@@ -148,14 +149,14 @@ func openUnnamed(name string) (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if _, err := os.Stat(descriptorPath(f)); err != nil {
-		f.Close() // without /proc it could not
+		f.Close() // without /proc it cannot get a name
 		return nil, err
 	}
 	return f, nil
 }
 
 func descriptorPath(f *os.File) (path string) {
-	if c, err := f.SyscallConn(); err == nil { // File.Fd might make it a blocking one
+	if c, err := f.SyscallConn(); err == nil { // File.Fd might make it blocking
 		c.Control(func(fd uintptr) { path = fmt.Sprintf("/proc/self/fd/%d", fd) })
 	}
 	return path
@@ -171,7 +172,7 @@ func (w *wholeFile) Commit() error {
 	case w.hidden == "" && !w.replace:
 		err = giveName(descriptorPath(w.File), w.name)
 	case w.hidden == "":
-		hidden := hiddenBeside(w.name)
+		hidden := hiddenName(w.name)
 		if err = giveName(descriptorPath(w.File), hidden); err != nil {
 			break
 		}
@@ -184,7 +185,7 @@ func (w *wholeFile) Commit() error {
 		err = os.Rename(w.hidden, w.name)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return existsError(w.name) // since we looked
+		return existsError(w.name) // it appeared since CheckFile
 	}
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func giveName(from, to string) error {
 	return nil
 }
 
-// renameWithoutReplacing needs one of two things that not every file system has.
+// renameWithoutReplacing needs one of two system calls that not every file system has.
 func renameWithoutReplacing(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	switch err {
@@ -216,7 +217,7 @@ func renameWithoutReplacing(from, to string) error {
 	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 }
 
-// syncDirectory makes a new name last.
+// syncDirectory puts a new name on disk.
 func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -236,7 +237,7 @@ func (w *wholeFile) Discard() {
 	}
 }
 
-// withoutPath is an error of a file without the name that the caller says anyway.
+// withoutPath returns an error of a file without the name, which the caller adds.
 func withoutPath(err error) error {
 	var path *fs.PathError
 	var two *os.LinkError

@@ -12,8 +12,8 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// TestWholeFileWithName: where files need a name at once, it is one that nobody
-// looks at, and it is gone in the end.
+// TestWholeFileWithName checks that, where files need a name at once, it is one that no program looks
+// at, and that it is gone in the end.
 func TestWholeFileWithName(t *testing.T) {
 	none := func(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 	for _, unnamed := range []func(string) (*os.File, error){none, openUnnamed} {
@@ -54,8 +54,8 @@ func TestWholeFileWithName(t *testing.T) {
 	}
 }
 
-// TestReplacedFileKeepsItsMode: who could not read what was
-// there cannot read what replaces it either. A new file has the usual mode.
+// TestReplacedFileKeepsItsMode checks that users that could not read the old file cannot read the one
+// that replaces it. A new file has the usual mode.
 func TestReplacedFileKeepsItsMode(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	for _, mode := range []fs.FileMode{0o600, 0o640, 0o444, 0o777, 0} {
@@ -87,7 +87,7 @@ func TestReplacedFileKeepsItsMode(t *testing.T) {
 	}
 }
 
-// TestCheckFile: what cannot be written is known before anything comes.
+// TestCheckFile checks that what cannot be written is known before anything comes.
 func TestCheckFile(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

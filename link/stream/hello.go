@@ -56,11 +56,11 @@ func tally(n int64, sum hash.Hash) []byte {
 }
 
 // compare returns an ErrMismatch that says how two tallies differ, if they do.
-func compare(ours, theirs []byte) error {
-	if string(ours) == string(theirs) {
+func compare(local, remote []byte) error {
+	if string(local) == string(remote) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s here, %s there", ErrMismatch, tallyText(ours), tallyText(theirs))
+	return fmt.Errorf("%w: %s here, %s there", ErrMismatch, tallyText(local), tallyText(remote))
 }
 
 func tallyText(b []byte) string {

@@ -18,7 +18,7 @@ func Listen(h *link.Host, opt *Options) (*Listener, error) {
 	l := &Listener{opt: opt.or()}
 	var err error
 	l.port, err = h.Listen(l.opt.Port, &link.Options{
-		Directions: link.Both, Buffers: buffers, Size: bufferSize, Private: l.opt.hello(Unknown), Vet: l.vet,
+		Directions: link.Both, Buffers: buffers, Size: bufferSize, Private: l.opt.hello(Unknown), Filter: l.filter,
 	})
 	if err != nil {
 		return nil, err
@@ -26,11 +26,11 @@ func Listen(h *link.Host, opt *Options) (*Listener, error) {
 	return l, nil
 }
 
-// vet returns why who dials is refused.
-func (l *Listener) vet(peer dgrdma.PeerName, private []byte) error {
-	theirs, err := parseHello(private)
-	if err == nil && l.opt.Vet != nil {
-		err = l.opt.Vet(peer, theirs.duplex)
+// filter returns the reason for which a dialer is refused.
+func (l *Listener) filter(peer dgrdma.PeerName, private []byte) error {
+	remote, err := parseHello(private)
+	if err == nil && l.opt.Filter != nil {
+		err = l.opt.Filter(peer, remote.duplex)
 	}
 	if err != nil && l.opt.Refused != nil {
 		l.opt.Refused(peer, err)
@@ -44,12 +44,12 @@ func (l *Listener) Accept(ctx context.Context) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	theirs, _ := parseHello(x.Private()) // which vet has read
-	return &Stream{link: x, duplex: theirs.duplex, checksum: l.opt.Checksum || theirs.checksum, size: theirs.size}, nil
+	remote, _ := parseHello(x.Private()) // filter has read it
+	return &Stream{link: x, duplex: remote.duplex, checksum: l.opt.Checksum || remote.checksum, size: remote.size}, nil
 }
 
-// Refuse sends away everyone who dials from now on, with a reason; an empty one lets
-// them in again.
+// Refuse has all streams refused that are dialed from now on, with a reason. An empty reason ends
+// that.
 func (l *Listener) Refuse(why string) { l.port.Refuse(why) }
 
 // Close closes the port. Streams that were accepted go on.

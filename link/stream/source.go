@@ -6,18 +6,18 @@ import (
 	"io"
 )
 
-// Source is a reader that may wait for what it reads, as a pipe, and does so in Wait,
-// not in Read: so no buffer of the link is kept while nothing comes, and the end of
-// the context is noticed. Send and Exchange take any reader; one that waits in Read
-// leaves a goroutine behind if the stream fails meanwhile.
+// Source is a reader that may have to wait for what it reads, as a pipe. It waits in Wait, not in
+// Read: so no buffer of the link is kept while nothing comes, and the end of the context is noticed.
+// Send and Exchange take any reader. A reader that waits in Read leaves a goroutine in it if the
+// stream fails in that time.
 type Source interface {
 	io.Reader
-	// Wait returns when a Read would return at once, or why there is no need to read.
+	// Wait returns when a Read would return at once, or an error if there is no need to read.
 	Wait(ctx context.Context) error
 	// More reports whether one more Read would bring something at once, for the
 	// same message. A source that cannot tell returns false.
 	More() bool
-	// String is what it is called in errors, which the peer is told.
+	// String returns the source's name for errors, also those that the peer is told.
 	String() string
 }
 
@@ -30,7 +30,7 @@ func sourceOf(r io.Reader, duplex bool) Source {
 		return x
 	}
 	if duplex {
-		// While a buffer of the link is filled no receipt leaves.
+		// While a buffer of the link is filled no receipt can be sent.
 		return &waitingReader{Reader: bufio.NewReaderSize(r, bufferSize)}
 	}
 	return reader{r}
@@ -38,7 +38,7 @@ func sourceOf(r io.Reader, duplex bool) Source {
 
 const anonymous = "the input"
 
-// reader waits in Read, while nothing else is to be sent.
+// reader waits in Read, which is good where nothing else is to be sent.
 type reader struct{ io.Reader }
 
 func (reader) Wait(ctx context.Context) error { return context.Cause(ctx) }
@@ -48,7 +48,7 @@ func (reader) String() string                 { return anonymous }
 // waitingReader reads ahead while it waits.
 type waitingReader struct {
 	*bufio.Reader
-	err error // what Peek said, and would not say again
+	err error // Peek's error, which it would not return again
 }
 
 func (w *waitingReader) Wait(ctx context.Context) error {

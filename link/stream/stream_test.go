@@ -51,7 +51,7 @@ func both(out, in func() error) (sent, received error) {
 	return sent, <-ended
 }
 
-// TestSend: streams of sizes around those of buffers arrive in files, whole, and both
+// TestSend checks that streams of sizes around those of buffers arrive in files, whole, and that both
 // sides know it, and how much it was.
 func TestSend(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
@@ -91,7 +91,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestExchange: both directions at once, more than fits into buffers.
+// TestExchange moves more than fits into buffers, in both directions at once.
 func TestExchange(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	duplex := &Options{Duplex: true, Checksum: true}
@@ -106,8 +106,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestExchangeWithASlowReader: a reader that waits in Read does not hold up the receipt
-// of what comes the other way.
+// TestExchangeWithASlowReader checks that a reader that waits in Read does not hold up the receipt of
+// what comes in the other direction.
 func TestExchangeWithASlowReader(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	duplex := &Options{Duplex: true}
@@ -140,8 +140,8 @@ func TestExchangeWithASlowReader(t *testing.T) {
 	}
 }
 
-// TestDirections: who wants something else than the peer, or than its own Options say,
-// moves nothing, and the peer is told.
+// TestDirections checks that a side that wants something else than the peer, or than its own Options
+// say, moves nothing, and that the peer is told.
 func TestDirections(t *testing.T) {
 	nothing := func() io.Reader { return bytes.NewReader(nil) }
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestDirections(t *testing.T) {
 			other, wrong := both(func() error { return out.Send(ctx, nothing()) }, func() error { return in.Exchange(ctx, nothing(), Writer(io.Discard)) })
 			return wrong, other
 		}},
-		{"who dialed receives", false, false, func(ctx context.Context, out, in *Stream) (error, error) {
+		{"the dialer receives", false, false, func(ctx context.Context, out, in *Stream) (error, error) {
 			return both(func() error { return out.Receive(ctx, Writer(io.Discard)) }, func() error { return in.Receive(ctx, Writer(io.Discard)) })
 		}},
 	} {
@@ -173,8 +173,8 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestStreamsFollowEachOther: who has sent a stream may send another, though the receiver has
-// not ended the first one yet: a host that was opened by default has room for both.
+// TestStreamsFollowEachOther checks that a program that has sent a stream may send another, though the
+// receiver has not ended the first one yet: a host that was opened by default has room for both.
 func TestStreamsFollowEachOther(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	a := openHost(t)
@@ -189,7 +189,7 @@ func TestStreamsFollowEachOther(t *testing.T) {
 	}
 	defer port.Close()
 	data := [2]string{"the first", "the second"}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // who is refused is not accepted
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a stream that is refused is not accepted
 	defer cancel()
 	var out, in [2]*Stream
 	for i, d := range data {
@@ -217,8 +217,8 @@ func TestStreamsFollowEachOther(t *testing.T) {
 	}
 }
 
-// TestAccept: who speaks no streams is sent away and told why, and does not keep
-// others from being served; a busy listener says so.
+// TestAccept checks that a peer that speaks no streams is refused and told why, and does not keep
+// others from being served. A busy listener says so.
 func TestAccept(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	a, b := openHost(t), openHost(t)
@@ -238,10 +238,10 @@ func TestAccept(t *testing.T) {
 		other bool
 		tells string
 	}{
-		{"", false, "what is there speaks no streams: it introduced itself with "},
-		{"hello", true, "version 104 of streams is spoken there, 1 here"},
-		{"\x01\xff\x00\x00\x00\x00\x00\x00\x00\x00", false, "what is there speaks no streams: it introduced itself with 01 ff 00 00 00 00 00 00 00 00"},
-		{"\x01\x00", false, "what is there speaks no streams: it introduced itself with 01 00"},
+		{"", false, "the peer speaks no streams: it said nothing"},
+		{"hello", true, "the peer speaks version 104 of streams, this is version 1"},
+		{"\x01\xff\x00\x00\x00\x00\x00\x00\x00\x00", false, "the peer speaks no streams: it said 01 ff 00 00 00 00 00 00 00 00"},
+		{"\x01\x00", false, "the peer speaks no streams: it said 01 00"},
 	} {
 		_, err := a.Dial(t.Context(), b.URL(), "files", &link.Options{Directions: link.Both, Buffers: 4, Size: 256, Private: []byte(c.said)})
 		var hello *HelloError

@@ -12,18 +12,18 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
-// Each way go messages of data, then one that says how much it was, and the other side
-// answers that all of it is where it belongs. Who fails ends the link with the reason.
+// In each direction go messages of data, then one that says how many bytes they had. The other side
+// answers that all of them are where they belong. A side that fails ends the link with the reason.
 
 const (
-	// linger is how long a side that is through waits for the other one to know.
+	// linger is how long a side that is done waits for the other one to know.
 	linger = 2 * time.Second
-	// grace is the same where nobody may be there any more, or nothing depends on it.
+	// grace is the same where the peer may be gone, or nothing depends on it.
 	grace = 50 * time.Millisecond
 )
 
-// run returns when the stream is whole, or with the reason why it never will be.
-// A goroutine that the system holds up in a read or a write may stay behind.
+// run returns when the stream is whole, or with the reason why it never will be. A goroutine that the
+// system keeps in a read or a write may stay there.
 func (s *Stream) run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,8 +32,7 @@ func (s *Stream) run(ctx context.Context) error {
 	ways.Go(func() {
 		err := s.send(inner)
 		ended <- err
-		// There is no receipt before all is sent; and to wait for one peer in two
-		// places costs time.
+		// There is no receipt before all is sent. To wait for one peer in two places costs time.
 		if s.into == nil && err == nil {
 			ended <- s.receive(inner)
 		}
@@ -73,9 +72,9 @@ func (s *Stream) await(ctx context.Context, ended chan error) (err error) {
 			return context.Cause(ctx)
 		case <-down:
 			if s.into == nil && left == 2 {
-				return s.link.Err() // all is not sent, and nobody takes it
+				return s.link.Err() // not all is sent, and the peer takes no more
 			}
-			// What came before is still written, unless nobody takes it.
+			// What came before is still written, unless the sink takes no more.
 			down, moved, stuck = nil, s.received.Load(), time.After(linger)
 		case <-stuck:
 			now := s.received.Load()
@@ -88,8 +87,7 @@ func (s *Stream) await(ctx context.Context, ended chan error) (err error) {
 	return err
 }
 
-// finish sees to it that the peer knows that all was well, and that it knows that
-// we do.
+// finish has both sides know that all was well, and that the other one knows.
 func (s *Stream) finish(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, linger)
 	defer cancel()
@@ -97,7 +95,7 @@ func (s *Stream) finish(ctx context.Context) {
 	if s.into == nil {
 		s.link.Out.CloseContext(bounded)
 	} else {
-		// The peer waits for our receipt. It counts as dead in time.
+		// The peer waits for this side's receipt. It counts as dead in time.
 		unconfirmed = s.link.Out.CloseContext(ctx)
 	}
 	s.ending.Lock()
@@ -106,7 +104,7 @@ func (s *Stream) finish(ctx context.Context) {
 	if unconfirmed == nil {
 		s.link.In.Recv(bounded) // its end of file
 	}
-	// Who dialed leaves first, so that the listener's memory is free for others.
+	// The side that dialed ends first, so that the listener's memory is free for others.
 	told, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if !s.dialed {
@@ -119,7 +117,7 @@ func (s *Stream) finish(ctx context.Context) {
 	s.link.Abort(told, "")
 }
 
-// newHash returns what sums up a direction, or nil.
+// newHash returns the hash of a direction, or nil.
 func (s *Stream) newHash() hash.Hash {
 	if !s.checksum {
 		return nil
@@ -127,7 +125,7 @@ func (s *Stream) newHash() hash.Hash {
 	return sha256.New()
 }
 
-// send sends all of the source, and that it was all.
+// send sends all of the source, and then how much that was.
 func (s *Stream) send(ctx context.Context) error {
 	if s.from == nil {
 		return nil
@@ -146,11 +144,10 @@ func (s *Stream) send(ctx context.Context) error {
 	}
 }
 
-// announces reports whether this side has said how much it sends: who listens has not.
+// announces reports whether this side has said how much it sends. A listener has not.
 func (s *Stream) announces() bool { return s.dialed && s.size >= 0 }
 
-// missing returns how many bytes of what was announced are still to be sent, and no more
-// than most.
+// missing returns how many bytes that were announced are still to be sent, and no more than most.
 func (s *Stream) missing(most int) int {
 	if !s.announces() {
 		return most
@@ -168,7 +165,7 @@ func (s *Stream) sendOne(ctx context.Context, sum hash.Hash) (more bool, err err
 	}
 	room, n := b.Bytes[:s.missing(len(b.Bytes))], 0
 	if len(room) == 0 {
-		err = io.EOF // whatever was added since
+		err = io.EOF // what was added since is not sent
 	}
 	for n == 0 && err == nil {
 		n, err = s.from.Read(room)
@@ -184,9 +181,9 @@ func (s *Stream) sendOne(ctx context.Context, sum hash.Hash) (more bool, err err
 			sum.Write(b.Bytes[:n])
 		}
 		s.sent.Add(int64(n))
-		return true, s.link.Out.Commit(b, opData, n) // an error comes again
+		return true, s.link.Out.Commit(b, opData, n) // an error is returned again by the next call
 	case err == io.EOF && s.announces() && s.missing(1) > 0:
-		return false, &LocalError{s.from.String() + " changed while it was sent", &shortError{s.sent.Load(), s.size}}
+		return false, &LocalError{s.from.String() + " became shorter while it was sent", &shortError{s.sent.Load(), s.size}}
 	case err == io.EOF:
 		end := tally(s.sent.Load(), sum)
 		if sum != nil {
@@ -204,7 +201,7 @@ func (s *Stream) receive(ctx context.Context) error {
 	if !open && !unanswered {
 		return nil
 	}
-	for m, err := range s.link.In.Messages(ctx) { // which keeps the memory from other links while a sink reads it
+	for m, err := range s.link.In.Messages(ctx) { // the memory is not other links' while a sink reads it
 		switch {
 		case err != nil:
 		case m.Opcode == opData && open:
@@ -216,7 +213,7 @@ func (s *Stream) receive(ctx context.Context) error {
 			unanswered = false
 			err = s.receipt(m.Bytes)
 		default:
-			err = fmt.Errorf("a message of kind %d came that has no place here: %w", m.Opcode, link.ErrProtocol)
+			err = fmt.Errorf("a message of kind %d came that is not expected: %w", m.Opcode, link.ErrProtocol)
 		}
 		if err != nil || !open && !unanswered {
 			return err
@@ -237,12 +234,11 @@ func (s *Stream) write(b []byte, sum hash.Hash) error {
 	return nil
 }
 
-// arrived compares what came with what the peer says it sent, commits it, and
-// answers.
-func (s *Stream) arrived(ctx context.Context, theirs []byte, sum hash.Hash) error {
+// arrived compares what came with what the peer says it sent, commits it, and answers.
+func (s *Stream) arrived(ctx context.Context, remote []byte, sum hash.Hash) error {
 	s.committing.Store(true)
-	ours := tally(s.received.Load(), sum)
-	if err := compare(ours, theirs); err != nil {
+	local := tally(s.received.Load(), sum)
+	if err := compare(local, remote); err != nil {
 		return err
 	}
 	if got := s.received.Load(); !s.dialed && got < s.size {
@@ -256,16 +252,16 @@ func (s *Stream) arrived(ctx context.Context, theirs []byte, sum hash.Hash) erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.link.Out.Send(ctx, opReceipt, ours); err != nil && s.from != nil {
+	if err := s.link.Out.Send(ctx, opReceipt, local); err != nil && s.from != nil {
 		return err
 	}
 	return nil // what came is whole, whether or not the sender hears of it
 }
 
-// receipt compares what the peer received with what was sent. It is the answer to
-// the end of it, so that nothing changes any more.
-func (s *Stream) receipt(theirs []byte) error {
+// receipt compares what the peer received with what was sent. It is the answer to the end of that, so
+// that nothing changes any more.
+func (s *Stream) receipt(remote []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return compare(append(tally(s.sent.Load(), nil), s.outSum...), theirs)
+	return compare(append(tally(s.sent.Load(), nil), s.outSum...), remote)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 )
 
@@ -16,7 +17,7 @@ func TestRPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := rpc.NewServer(&rpc.ServerOptions{Credits: 7})
-	of := nfs3.NewServer(nfs3.NewMemory(nil), &nfs3.ServerOptions{Squash: nfs3.SquashNone})
+	of := nfs3.NewServer(localfs.NewMemory(nil), &nfs3.ServerOptions{Squash: nfs3.SquashNone})
 	of.Register(s)
 	go s.ServeTCP(l)
 	defer s.Close()

@@ -88,7 +88,7 @@ func refusals(c *dgrdma.Counters) map[string]uint64 {
 func viewPeer(own dgrdma.EndpointID, c *dgrdma.ConnStats) metrics.Peer {
 	p := metrics.Peer{
 		Name: nameOf(c.Peer), ID: uint16(c.Peer.ID), As: uint16(c.As), Address: c.Peer.Addr.String(), Profile: c.Profile, State: stateOf(c), Error: text(c.Err),
-		Learned: c.Learned, Memory: c.Memory, FrameBytes: c.FrameSize, Life: c.Life, OurLife: c.Mine, TheirLife: c.Theirs,
+		Learned: c.Learned, Memory: c.Memory, FrameBytes: c.FrameSize, Life: c.Life, OurEpoch: c.Mine, TheirEpoch: c.Theirs,
 		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
 		InFlight: c.InFlight, Lost: c.Lost, Queued: c.Queued, Open: c.Open,
 		Counters: metrics.Counts(&c.Counters), Refused: c.RefusedReasons(),
@@ -122,7 +122,7 @@ func stateOf(c *dgrdma.ConnStats) string {
 	case c.Down:
 		return metrics.StateDown
 	case !c.Ready():
-		return metrics.StateIntroducing
+		return metrics.StateAsking
 	case c.Silent < 0:
 		return metrics.StateUnheard
 	}

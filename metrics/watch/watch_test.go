@@ -287,7 +287,7 @@ func TestViewSurvivesJSON(t *testing.T) {
 		if p.State != metrics.StateDown || !strings.Contains(p.Error, "peer never answered") || p.Silent != nil || p.Counters["transactions_lost"] != 1 {
 			t.Errorf("the peer that is not there: %+v", p)
 		}
-		if p := got.Endpoints[1].Peers[0]; p.State != metrics.StateUp || !p.Learned || p.Silent == nil || p.OurLife == 0 || p.TheirLife != got.Endpoints[0].Peers[0].OurLife {
+		if p := got.Endpoints[1].Peers[0]; p.State != metrics.StateUp || !p.Learned || p.Silent == nil || p.OurEpoch == 0 || p.TheirEpoch != got.Endpoints[0].Peers[0].OurEpoch {
 			t.Errorf("the dialing host as the other one sees it: %+v", p)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 	"github.com/dgrdma/dgrdma/rdmap/memory"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestFind (RDMAP-018): what a peer may not do, and what it is told, for a segment and for a request. The
@@ -139,7 +140,7 @@ func TestFindAllocatesNothing(t *testing.T) {
 	stream := domain.NewStream()
 	stag := register(t, domain, words(8), memory.RemoteWrite|memory.RemoteAtomic, nil).STag()
 	payload := make([]byte, 8)
-	if n := testing.AllocsPerRun(100, func() {
+	if n := fixture.Allocations(100, func() {
 		write(stream, stag, 0, payload)
 		stream.FetchAdd(stag, 0, 1, 1)
 		stream.CompareSwap(stag, 0, 0, 0, 1, 1)

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // each runs a test with every implementation that this machine has.
@@ -246,7 +248,7 @@ func TestNothingAllocated(t *testing.T) {
 	each(t, func(t *testing.T, with func(*[32]byte) cipher.AEAD) {
 		a := with(someKey(1))
 		nonce, b, data := random(2, 12), random(3, 1500), random(4, 17)
-		if n := testing.AllocsPerRun(100, func() {
+		if n := fixture.Allocations(100, func() {
 			if _, err := a.Open(b[:0], nonce, a.Seal(b[:0], nonce, b[:1431], data), data); err != nil {
 				t.Error(err)
 			}

@@ -105,7 +105,7 @@ func (s *side) config() dgrdma.Config {
 	if s.Manner.Traces {
 		cfg.Trace = &dgrdma.Trace{
 			FrameSent:     func(dgrdma.PeerName, []byte, bool) { s.reached(frameSent) },
-			FrameReceived: func(dgrdma.PeerName, *dgrdma.Frame, dgrdma.Reason) { s.reached(frameCame) },
+			FrameReceived: func(dgrdma.PeerName, []byte, dgrdma.Reason) { s.reached(frameCame) },
 		}
 	}
 	return cfg

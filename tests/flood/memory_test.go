@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/internal/strangers"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -61,7 +60,7 @@ func TestStrangersMemory(t *testing.T) {
 		t.Run("simnet, "+name, func(t *testing.T) {
 			n := simnet.New(*seed)
 			defer n.Close()
-			e, err := endpoint.New(n.Attach(simnet.Addr(1), simnet.Config{}), engineConfig(o))
+			e, err := dgrdma.New(n.Attach(simnet.Addr(1), simnet.Config{}), engineConfig(o))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,8 +76,8 @@ func TestStrangersMemory(t *testing.T) {
 			}
 			flood(strangerAddresses) // after which the network has seen all of them
 			before, most := inUse(), int64(0)
-			for range 20 {
-				flood(200)
+			for range 40 {
+				flood(800 / len(unproven())) // what is under way in the network counts, too
 				most = max(most, inUse())
 			}
 			for until := time.Now().Add(10 * time.Second); e.Stats().FramesReceived < uint64(s.sent.Load())*9/10 && time.Now().Before(until); {
@@ -103,8 +102,8 @@ func kept(t *testing.T, sent int64, st dgrdma.Stats, grew int64) {
 }
 
 // engineConfig is the configuration of such a server where it is no process of its own.
-func engineConfig(o options) *endpoint.Config {
+func engineConfig(o options) *dgrdma.Config {
 	c := o.config()
-	memory, _ := endpoint.NewRegion(1 << 16) // never fails
-	return &endpoint.Config{ID: c.ID, AcceptAny: true, Keys: c.Keys, Memory: memory}
+	memory, _ := dgrdma.NewRegion(1 << 16) // never fails
+	return &dgrdma.Config{ID: c.ID, AcceptAny: true, Keys: c.Keys, Memory: memory}
 }

@@ -55,7 +55,7 @@ func main() {
 	limit := flag.Duration("for", 0, "`time` after which the command ends, whatever is not tried; 0: no limit")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "`number` that says which mutants are tried first")
 	parallel := flag.Int("j", runtime.NumCPU(), "`number` of mutants tried at a time")
-	list := flag.Bool("list", false, "print all mutants and try none")
+	list := flag.Bool("list", false, "print all mutants, and what is accepted and none of them, and try none")
 	fresh := flag.Bool("new", false, "leave out what is accepted")
 	accepted := flag.String("accepted", "tests/mutate/survivors.txt", "`file` of accepted survivors")
 	flag.Usage = func() {
@@ -128,6 +128,9 @@ func judge(ctx context.Context, paths []string, o options) (bool, error) {
 			for _, m := range chosen {
 				fmt.Println(m)
 			}
+			for _, key := range p.absent(known, all) {
+				fmt.Fprintf(os.Stderr, "accepted, but not there: %s\n", key)
+			}
 			continue
 		}
 		r, err := p.try(ctx, chosen, o)
@@ -137,6 +140,20 @@ func judge(ctx context.Context, paths []string, o options) (bool, error) {
 		good = r.tell(os.Stdout, p, known, len(chosen) == len(all) && o.own == ".") && good
 	}
 	return good, nil
+}
+
+// absent returns what is accepted of a package and is none of its mutants, as after a change of its code.
+func (p *pack) absent(known map[string]string, mutants []*mutant) (keys []string) {
+	there := map[string]bool{}
+	for _, m := range mutants {
+		there[m.key()] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		if strings.HasPrefix(key, p.name+" ") && !there[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // result is what became of the mutants of a package.
@@ -151,11 +168,10 @@ type result struct {
 // mutants were tried.
 func (r *result) tell(w io.Writer, p *pack, known map[string]string, all bool) (good bool) {
 	good = true
-	accepted, seen := 0, map[string]bool{}
+	accepted := 0
 	for _, m := range r.survived {
 		if _, ok := known[m.key()]; ok {
 			accepted++
-			seen[m.key()] = true
 			continue
 		}
 		good = false
@@ -166,11 +182,9 @@ func (r *result) tell(w io.Writer, p *pack, known map[string]string, all bool) (
 	if !all || r.untried > 0 {
 		return good
 	}
-	for _, key := range slices.Sorted(maps.Keys(known)) {
-		if strings.HasPrefix(key, p.name+" ") && !seen[key] {
-			good = false
-			fmt.Fprintf(w, "accepted, but killed or not there: %s\n", key)
-		}
+	for _, key := range p.absent(known, r.survived) {
+		good = false
+		fmt.Fprintf(w, "accepted, but killed or not there: %s\n", key)
 	}
 	return good
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"go/importer"
 	"go/token"
 	"io"
 	"os"
@@ -60,7 +59,10 @@ func sum(a, b uint8, words ...string) (string, uint8) {
 func parsed(t *testing.T, text string) *pack {
 	t.Helper()
 	p := &pack{path: "example/plain", dir: t.TempDir(), fset: token.NewFileSet()}
-	p.importer = importer.ForCompiler(p.fset, "source", nil)
+	var err error
+	if p.importer, err = imports(p.fset, "fmt"); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.parse(map[string][]byte{filepath.Join(p.dir, "plain.go"): []byte(text)}); err != nil {
 		t.Fatal(err)
 	}
@@ -257,6 +259,15 @@ func TestAccepted(t *testing.T) {
 		if _, err := parseAccepted(text); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// A listing tells what is accepted of a package that is no mutant of it any more.
+func TestWhatIsAbsent(t *testing.T) {
+	m := &mutant{pack: "ack", function: "f", from: "a", to: "b"}
+	known := map[string]string{m.key(): "why", "ack gone: a => b": "why", "acked f: a => b": "why", "link f: a => b": "why"}
+	if got := (&pack{name: "ack"}).absent(known, []*mutant{m}); !slices.Equal(got, []string{"ack gone: a => b"}) {
+		t.Errorf("%q", got)
 	}
 }
 

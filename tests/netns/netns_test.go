@@ -46,14 +46,20 @@ func ipv6(side int) net.IP { return IPv6(side).AsSlice() }
 // this one.
 func TestPair(t *testing.T) {
 	Require(t)
-	p := NewPair(t, 1500)
 	for _, address := range []func(int) net.IP{ipv4, ipv6} {
-		began := time.Now()
-		if talk(t, p, address, 20, 5*time.Second) != 20 {
-			t.Errorf("datagrams to %v are lost", address(1))
-		}
-		if took := time.Since(began); took >= time.Second { // after which who found nobody asks again
-			t.Errorf("%v: took %v: neighbours did not find each other at once", address(1), took)
+		for tries := 1; ; tries++ {
+			p, began := NewPair(t, 1500), time.Now()
+			if talk(t, p, address, 20, 5*time.Second) != 20 {
+				t.Errorf("datagrams to %v are lost", address(1))
+			}
+			took := time.Since(began)
+			if took < time.Second { // after which who found nobody asks again
+				break
+			}
+			if tries == 5 { // a busy machine takes as long once or twice
+				t.Errorf("%v: took %v: neighbours did not find each other at once", address(1), took)
+				break
+			}
 		}
 	}
 	if _, err := net.InterfaceByName(Device); err == nil {

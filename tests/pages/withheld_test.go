@@ -38,7 +38,7 @@ var withheld = map[string]string{
 	"go test ./tests/wires -run TestSwitch -seed 7":                                                                           takesMinutes,
 	"go test ./tests/flood -v -run Floods -share 0.5 -rounds 5 -seconds 1":                                                    takesMinutes,
 	"go test ./tests -run Quirk -v":                                                                                           takesMinutes,
-	"go test ./endpoint ./link -run '^$' -bench . -benchmem":                                                                  takesMinutes,
+	"go test ./dgrdma ./link -run '^$' -bench . -benchmem":                                                                    takesMinutes,
 	"go run ./tests/rows -n 5 -t 1s":                                                                                          takesMinutes,
 	"go run ./tests/rows udp-tcp udp-busy loss-1":                                                                             takesMinutes,
 	"go run ./tests/rows verbs-write verbs-write-crc verbs-read verbs-ping":                                                   takesMinutes,
@@ -59,7 +59,6 @@ var withheld = map[string]string{
 	"go run ./tests/crash -giveup 10s -kills 1000":                                                                            takesMinutes,
 	"go run ./tests/crash -for 6m20s -seed 28 -wire ether -load links -sealed":                                                takesMinutes,
 	"go run ./tests/mutate ./ack":                                                                                             takesMinutes,
-	"go test ./tests/face -write":                                                                                             writesPages,
 	"go test ./dgrdma -run Documented -write":                                                                                 writesPages,
 	"go test ./metrics/watch -run Documented -write":                                                                          writesPages,
 	"go test ./tests -run Documented -write":                                                                                  writesPages,
@@ -95,7 +94,7 @@ var hurries = map[string][]struct {
 	as   string
 }{
 	"docs/performance.md": {{regexp.MustCompile(`--seconds \S+`), "--seconds 0.1"}},
-	"docs/testing.md": {{regexp.MustCompile(`-schedules \d+`), "-schedules 3"}, {regexp.MustCompile(`-programs \d+`), "-programs 30"}, {regexp.MustCompile(`-worlds \d+`), "-worlds 3"},
+	"docs/testing.md": {{regexp.MustCompile(`-schedules \d+`), "-schedules 3"}, {regexp.MustCompile(`-programs \d+`), "-programs 30"}, {regexp.MustCompile(`-worlds \d+`), "-worlds 3"}, {regexp.MustCompile(`nfs3 -run ManyFiles -files 10000`), "nfs3 -run ManyFiles -files 30"},
 		{regexp.MustCompile(`-hostile \d+`), "-hostile 30"}, {regexp.MustCompile(`-layouts \d+`), "-layouts 30"}},
 }
 

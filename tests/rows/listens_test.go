@@ -1,10 +1,12 @@
 package main
 
 import (
-	"net"
+	"fmt"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestServerThatStartsLate: the client of a server that does not say when it listens begins when it does.
@@ -13,12 +15,7 @@ func TestServerThatStartsLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	at := l.Addr().String()
+	at := fmt.Sprintf("127.0.0.1:%d", fixture.FreePort(t))
 	g := &rig{ctx: t.Context(), row: &row{}, opt: options{long: time.Millisecond}, tools: &tools{self: self}}
 	s := g.child(server, "echo-tcp", at)
 	late := g.command(server, "sh", "-c", `sleep 1; exec "$0" "$@"`, self, at)

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/xdr"
@@ -82,7 +83,7 @@ func serveCalls(host string) error {
 		b := block(blockOf(memory, int(n)))
 		return c.Reply(&b)
 	}))
-	files := nfs3.NewMemory(nil)
+	files := localfs.NewMemory(nil)
 	if err := fillFile(files, memory); err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func serveCalls(host string) error {
 // callFile is the file that calls of NFS read and write.
 const callFile = "blocks"
 
-func fillFile(files *nfs3.Memory, data []byte) error {
+func fillFile(files *localfs.Memory, data []byte) error {
 	ctx := context.Background()
 	root, err := files.Root(ctx)
 	if err != nil {

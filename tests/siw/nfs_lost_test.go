@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 )
 
@@ -37,7 +38,7 @@ func during(t *testing.T, every time.Duration, f func(), work func()) {
 // killed again and again (LX-30). Each of them may crash the guest's kernel, so there are few.
 func TestLinuxWhenConnectionsAreKilled(t *testing.T) {
 	installExercise(t)
-	e := serveNFS(t, nfs3.NewMemory(nil), nil, nil)
+	e := serveNFS(t, localfs.NewMemory(nil), nil, nil)
 	p := newProxy(t, e.rdma)
 	kills := 0
 	during(t, 3*time.Second, func() {
@@ -140,7 +141,7 @@ func TestLinuxWhenRepliesAreLost(t *testing.T) {
 // is another one then; and that what was committed is there after one more crash.
 func TestLinuxWhenServerRestarts(t *testing.T) {
 	installExercise(t)
-	d, err := nfs3.OpenDirectory(t.TempDir(), nil)
+	d, err := localfs.OpenDirectory(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestLinuxWhenIdle(t *testing.T) {
 	if !*idle {
 		t.Skip("-idle runs this for six minutes")
 	}
-	e := serveNFS(t, nfs3.NewMemory(nil), nil, nil)
+	e := serveNFS(t, localfs.NewMemory(nil), nil, nil)
 	p := newProxy(t, e.rdma)
 	mounted(t, e.mount(p.port(), ""), 500, "echo 1 > a && sleep 340 && echo 2 >> a && [ $(cat a | wc -l) = 2 ]")
 	if n := p.connections(); n != 2 {
@@ -201,7 +202,7 @@ func TestLinuxWithGrants(t *testing.T) {
 	installExercise(t)
 	for _, credits := range []int{1, 4, 5, 16, 64, 128} {
 		t.Run(fmt.Sprint(credits), func(t *testing.T) {
-			e := serveNFS(t, nfs3.NewMemory(nil), &rpc.ServerOptions{Credits: credits}, nil)
+			e := serveNFS(t, localfs.NewMemory(nil), &rpc.ServerOptions{Credits: credits}, nil)
 			mounted(t, e.mount(e.port(), "rsize=4096,wsize=4096"), 100,
 				"dd if=/dev/urandom of=/tmp/x bs=64k count=16 2>/dev/null && cp /tmp/x a && echo 3 > /proc/sys/vm/drop_caches && cmp a /tmp/x && rm /tmp/x a",
 				"exercise -n 30 -goroutines 16 files .")
@@ -235,7 +236,7 @@ func TestLinuxWithPrivateData(t *testing.T) {
 		{"another magic from both", func([]byte) []byte { return []byte("whatever") }, func([]byte) []byte { return []byte("whatever") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := serveNFS(t, nfs3.NewMemory(nil), nil, nil)
+			e := serveNFS(t, localfs.NewMemory(nil), nil, nil)
 			p := newProxy(t, e.rdma)
 			p.request, p.reply = c.request, c.reply
 			if p.request == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -135,9 +136,9 @@ func installExercise(t *testing.T) {
 
 // eachFS runs a test over the file systems that there are to serve.
 func eachFS(t *testing.T, f func(t *testing.T, fs nfs3.FS)) {
-	t.Run("memory", func(t *testing.T) { f(t, nfs3.NewMemory(nil)) })
+	t.Run("memory", func(t *testing.T) { f(t, localfs.NewMemory(nil)) })
 	t.Run("directory", func(t *testing.T) {
-		d, err := nfs3.OpenDirectory(t.TempDir(), nil)
+		d, err := localfs.OpenDirectory(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

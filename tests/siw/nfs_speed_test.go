@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 )
 
 var rounds = flag.Int("speed", 0, "how often Linux's client is measured with our server and with nfsd in another guest (SIW_GUESTS=2), in turn")
@@ -23,7 +23,7 @@ func TestSpeed(t *testing.T) {
 	if out, err := kit("exec", "-g", "2", "nfsd-rdma").CombinedOutput(); err != nil {
 		t.Skipf("there is no second guest (SIW_GUESTS=2): %v\n%s", err, out)
 	}
-	e := serveNFS(t, nfs3.NewMemory(nil), nil, nil)
+	e := serveNFS(t, localfs.NewMemory(nil), nil, nil)
 	load, _ := os.ReadFile("/proc/loadavg")
 	out := mounted(t, e.mount(e.port(), "noac"), 300+600**rounds,
 		"ours=$PWD && mkdir -p /mnt/nfsd && mount.nfs 10.99.0.3:/export /mnt/nfsd -o vers=3,rdma,port=20049,nolock,mountproto=tcp,noac",

@@ -28,21 +28,36 @@ type judgement struct {
 
 // flow is what a capture has of what one node sends to the other one.
 type flow struct {
-	from, to int
-	shots    []*shot
-	copies   map[*content][]*shot // of contents with messages
-	order    []*content           // of these
-	all      map[*content]bool    // of any kind, so far as something is visible
-	acked    map[*content]*shot   // what acknowledges them first
-	hidden   int
-	sent     []*content // all that its sender sent, in the order of their first sending
+	from, to  int
+	shots     []*shot
+	copies    map[*content][]*shot // of contents with messages
+	order     []*content           // of these
+	shakes    []*shot              // WELCOMEs and CONFIRMs of both directions
+	all       map[*content]bool    // of any kind, so far as something is visible
+	acked     map[*content]*shot   // what acknowledges them first
+	hidden    int
+	bySession map[uint32][]*content // of sent, those that no cumulative acknowledgement in the capture has so far
+	sent      []*content            // all with an id that its sender sent, in the order of their first sending
 }
 
 // sure reports whether all that the analyzer needs of a frame is visible.
 func (s *shot) sure() bool { return s.visible == len(s.bytes) }
 
-// hasHeader reports whether its header is.
-func (s *shot) hasHeader() bool { return s.visible >= frame.HeaderSize }
+// hasHeader reports whether its header is, and the kind of a control frame.
+func (s *shot) hasHeader() bool {
+	if s.session == 0 {
+		return s.visible >= frame.HeaderSize
+	}
+	return s.visible > frame.SessionHeaderSize
+}
+
+// after reports whether the frame's id comes after that of a content of the same series.
+func (s *shot) after(c *content) bool {
+	if c.session == 0 {
+		return frame.Seq(s.id).Diff(frame.Seq(c.id)) > 0
+	}
+	return int32(s.id-c.id) > 0
+}
 
 func look(t *testing.T, seed uint64) *judgement {
 	p := drawPlan(seed)
@@ -51,6 +66,9 @@ func look(t *testing.T, seed uint64) *judgement {
 	var err error
 	if j.report, err = analyze(j.capture.file); err != nil && !j.capture.cut {
 		j.falsely("the file: %v", err)
+	}
+	for _, what := range l.broken {
+		j.falsely("the wire: %s", what)
 	}
 	j.index(l)
 	for i := range j.report.Findings {
@@ -99,7 +117,7 @@ func (j *judgement) index(l *ledger) {
 		j.flows[[2]int{from, 1 - from}] = &flow{from: from, to: 1 - from, copies: map[*content][]*shot{}, all: map[*content]bool{}, acked: map[*content]*shot{}}
 	}
 	for _, s := range l.all {
-		if s.nth == 0 {
+		if s.nth == 0 && (s.numbered || s.sealed) {
 			f := j.flows[[2]int{s.from, s.to}]
 			f.sent = append(f.sent, s.content)
 		}
@@ -107,24 +125,62 @@ func (j *judgement) index(l *ledger) {
 	for _, s := range j.capture.shots {
 		f, back := j.flows[[2]int{s.from, s.to}], j.flows[[2]int{s.to, s.from}]
 		f.shots = append(f.shots, s)
+		if s.pair != [2]uint32{} && s.sure() {
+			f.shakes, back.shakes = append(f.shakes, s), append(back.shakes, s)
+		}
 		if !s.hasHeader() || s.sealed {
 			continue
 		}
-		f.all[s.content] = true
+		if s.numbered {
+			f.all[s.content] = true
+		}
 		if s.messages {
 			if f.copies[s.content] == nil {
 				f.order = append(f.order, s.content)
 			}
 			f.copies[s.content] = append(f.copies[s.content], s)
 		}
-		for _, c := range s.acks {
-			if back.acked[c] == nil {
-				back.acked[c] = s
-			}
-		}
+		back.acknowledged(s)
 	}
 	for _, s := range j.capture.hidden {
 		j.flows[[2]int{s.from, s.to}].hidden++
+	}
+}
+
+// acknowledged notes what a frame of the other direction acknowledges, if nothing did before it.
+func (f *flow) acknowledged(s *shot) {
+	note := func(c *content) {
+		if f.acked[c] == nil {
+			f.acked[c] = s
+		}
+	}
+	if !s.acked {
+		for _, c := range s.acks {
+			note(c)
+		}
+		return
+	}
+	if f.bySession == nil {
+		f.bySession = map[uint32][]*content{}
+		for _, c := range f.sent {
+			f.bySession[c.session] = append(f.bySession[c.session], c)
+		}
+	}
+	all := f.bySession[s.back] // ids count on
+	for len(all) > 0 && int32(all[0].id-s.upTo) <= 0 {
+		note(all[0])
+		all = all[1:]
+	}
+	f.bySession[s.back] = all
+	for i := 0; i < len(s.ranges) && s.sure(); i++ {
+		for _, c := range all {
+			if c.id-s.ranges[i].First < uint32(s.ranges[i].Count) {
+				note(c)
+			}
+			if int32(c.id-s.ranges[i].First) >= int32(s.ranges[i].Count) {
+				break
+			}
+		}
 	}
 }
 
@@ -146,21 +202,39 @@ func (f *flow) extra() (again, doubled int) {
 	return again, doubled
 }
 
+// introduced reports whether the handshake of the session of a frame is in the capture before it: then it is known which id is the first.
+func (f *flow) introduced(s *shot) bool {
+	for _, o := range f.shakes {
+		if o.order > s.order {
+			return false
+		}
+		if s.session != 0 && (o.pair[0] == s.session || o.pair[1] == s.session) {
+			return true
+		}
+	}
+	return false
+}
+
 // missing are the contents of which the capture has nothing, between the first and the last of which it has something, in each life.
 func (f *flow) missing() (none []*content) {
-	first, last := map[int]int{}, map[int]int{}
+	first, last := map[[2]uint32]int{}, map[[2]uint32]int{}
 	place := map[*content]int{}
 	for i, c := range f.sent {
 		place[c] = i
 	}
 	for _, s := range f.shots {
-		if _, known := first[s.life]; !known {
-			first[s.life] = place[s.content]
+		if !s.numbered && !s.sealed {
+			continue
 		}
-		last[s.life] = max(last[s.life], place[s.content])
+		if _, known := first[s.series()]; !known {
+			if first[s.series()] = place[s.content]; f.introduced(s) {
+				first[s.series()] = -1
+			}
+		}
+		last[s.series()] = max(last[s.series()], place[s.content])
 	}
 	for i, c := range f.sent {
-		if from, known := first[c.life]; known && i > from && i < last[c.life] && !f.all[c] {
+		if from, known := first[c.series()]; known && i > from && i < last[c.series()] && !f.all[c] {
 			none = append(none, c)
 		}
 	}

@@ -43,7 +43,7 @@ func (j *judgement) incomplete(f *inspect.Finding, _ *flow) string {
 		record, _ := match(`([\d,]+)`, m[4])
 		found := false
 		for c := range none {
-			found = found || int(c.seq) == id[0]
+			found = found || int(c.id) == id[0]
 		}
 		if !found {
 			return "frame " + m[3] + " is in the capture, or nothing acknowledges it"

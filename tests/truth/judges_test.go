@@ -39,6 +39,15 @@ var judges = map[string]func(j *judgement, f *inspect.Finding, about *flow) stri
 	"window":               (*judgement).window,
 	"no answer":            (*judgement).noAnswer,
 	"stray":                (*judgement).stray,
+	"sessions":             (*judgement).sessions,
+	"RESET":                (*judgement).reset,
+	"BYE":                  (*judgement).bye,
+	"lost":                 (*judgement).lost,
+	"in vain":              (*judgement).inVain,
+	"transmissions before": (*judgement).unseen,
+	"ended session":        (*judgement).endedSession,
+	"unknown session":      (*judgement).unknownSession,
+	"REJECT":               (*judgement).reject,
 	"sealed":               (*judgement).sealedFrames,
 	"sealed gap":           (*judgement).sealedGap,
 	"sealed copies":        (*judgement).sealedCopies,
@@ -103,7 +112,7 @@ func (j *judgement) sentAgain(f *inspect.Finding, about *flow) string {
 	switch {
 	case n[2] != about.from+1 || n[3] != about.to+1:
 		return "it is of another flow"
-	case !j.snapped() && (n[1] > len(about.order) || n[1] < len(about.order)-j.flowOf(about).Strays):
+	case !j.snapped() && (n[1] > len(about.order) || n[1] < len(about.order)-j.flowOf(about).Strays-j.unfollowed(j.flowOf(about))):
 		return "there are so many frames: " + itoa(len(about.order))
 	case n[4] > most:
 		return "at most so many copies are in the capture: " + itoa(most)
@@ -129,7 +138,7 @@ func (j *judgement) frame(f *inspect.Finding, about *flow) string {
 	first, last := f.Records[0], f.Records[len(f.Records)-1]
 	for _, s := range j.at(first, about.from) {
 		shots := about.copies[s.content]
-		if int(s.seq) != n[0] || len(shots) == 0 || shots[0] != s {
+		if int(s.id) != n[0] || len(shots) == 0 || shots[0] != s {
 			continue
 		}
 		here := false
@@ -161,7 +170,7 @@ func (j *judgement) frame(f *inspect.Finding, about *flow) string {
 // acknowledges reports whether something in a record does so.
 func (j *judgement) acknowledges(record int, c *content) bool {
 	for _, s := range j.at(record, c.to) {
-		if slices.Contains(s.acks, c) {
+		if s.acknowledges(c, s.sure()) {
 			return true
 		}
 	}
@@ -186,7 +195,7 @@ func (j *judgement) notAcknowledged(f *inspect.Finding, about *flow) string {
 		return "there are at most " + itoa(none)
 	}
 	for _, s := range j.at(f.Records[0], about.from) {
-		if int(s.seq) == id[0] && (about.acked[s.content] == nil || stale) {
+		if int(s.id) == id[0] && (about.acked[s.content] == nil || stale) {
 			return ""
 		}
 	}
@@ -217,18 +226,18 @@ func (j *judgement) gap(f *inspect.Finding, about *flow) string {
 	}
 	first := none[0]
 	for _, c := range none {
-		if vague && int(c.seq) == n[1] {
+		if vague && int(c.id) == n[1] {
 			first = c
 		}
 	}
-	if strings.Contains(f.Text, "no frame had them") && int(first.seq) != n[1] {
+	if strings.Contains(f.Text, "no frame had them") && int(first.id) != n[1] {
 		return ""
 	}
-	if int(first.seq) != n[1] {
-		return "the first is " + itoa(int(first.seq))
+	if int(first.id) != n[1] {
+		return "the first is " + itoa(int(first.id))
 	}
 	for _, s := range j.at(f.Records[0], about.from) {
-		if s.seq.Diff(first.seq) > 0 {
+		if s.numbered && s.series() == first.series() && s.after(first) {
 			return ""
 		}
 	}
@@ -240,30 +249,41 @@ func (j *judgement) leap(f *inspect.Finding, about *flow) string {
 }
 
 func (j *judgement) transaction(f *inspect.Finding, about *flow) string {
-	n, ok := match(`^Of ([\d,]+) transactions? from endpoint \d to endpoint \d not all messages are in the capture; of transaction (\d+), which begins in this record, ([\d,]+) of ([\d,]+) messages?`, f.Text)
+	text := strings.Replace(f.Text, ", frames of ended or unknown sessions not counted;", ";", 1)
+	n, ok := match(`^Of ([\d,]+) transactions? from endpoint \d to endpoint \d not all messages are in the capture; of transaction (\d+), which begins in this record, ([\d,]+) of ([\d,]+) messages?`, text)
 	if !ok {
 		return "it cannot be read"
 	}
-	parts := map[uint32]map[uint16]bool{}
+	apart := map[*content]bool{}
+	if text != f.Text {
+		if apart = about.apart(); len(apart) == 0 {
+			return "all frames are of the session at that time"
+		}
+	}
+	// Those of frames that may not be counted may be missing.
+	parts, least := map[uint32]map[uint16]bool{}, map[uint32]map[uint16]bool{}
 	of := map[uint32]int{}
 	for _, c := range about.order {
 		for _, m := range messagesOf(c) {
 			if parts[m.Txn] == nil {
-				parts[m.Txn] = map[uint16]bool{}
+				parts[m.Txn], least[m.Txn] = map[uint16]bool{}, map[uint16]bool{}
 			}
 			parts[m.Txn][m.Index] = true
+			if !apart[c] {
+				least[m.Txn][m.Index] = true
+			}
 			of[m.Txn] = max(int(m.Count), 1)
 		}
 	}
 	never := 0
-	for txn, p := range parts {
+	for txn, p := range least {
 		never += boolean(len(p) < of[txn])
 	}
 	txn := uint32(n[1])
 	switch {
 	case n[0] > never:
 		return "there are at most " + itoa(never)
-	case len(parts[txn]) != n[2] || of[txn] != n[3]:
+	case n[2] > len(parts[txn]) || n[2] < len(least[txn]) || of[txn] != n[3]:
 		return "there are " + itoa(len(parts[txn])) + " of " + itoa(of[txn])
 	}
 	for _, s := range j.at(f.Records[0], about.from) {
@@ -305,7 +325,7 @@ func (j *judgement) twice(f *inspect.Finding, about *flow) string {
 		return "it cannot be read"
 	}
 	again, doubled := about.extra()
-	if n[0] > again+doubled || !j.snapped() && (n[1] > len(about.order) || n[1] < len(about.order)-j.flowOf(about).Strays) {
+	if n[0] > again+doubled || !j.snapped() && (n[1] > len(about.order) || n[1] < len(about.order)-j.flowOf(about).Strays-j.unfollowed(j.flowOf(about))) {
 		return "there are " + itoa(again+doubled) + " of " + itoa(len(about.order))
 	}
 	return unless(j.capture.twice || doubled > 0, "the sender sent them again")
@@ -317,22 +337,22 @@ func (j *judgement) late(f *inspect.Finding, about *flow) string {
 		return "it cannot be read"
 	}
 	late, reordered := 0, 0
-	newest := map[int]int{}
+	newest := map[[2]uint32]int{}
 	place := map[*content]int{}
 	for i, c := range about.sent {
 		place[c] = i
 	}
 	there := map[*content]bool{}
 	for _, s := range about.shots {
-		if !s.hasHeader() || there[s.content] {
+		if !s.hasHeader() || !s.numbered || there[s.content] {
 			continue
 		}
 		there[s.content] = true
-		if at := place[s.content]; at < newest[s.life] && s.messages {
+		if at := place[s.content]; at < newest[s.series()] && s.messages {
 			late++
 			reordered += boolean(s.nth == 0)
 		} else {
-			newest[s.life] = max(at, newest[s.life])
+			newest[s.series()] = max(at, newest[s.series()])
 		}
 	}
 	if n[0] > late {

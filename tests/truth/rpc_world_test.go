@@ -14,6 +14,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/nfs3/localfs"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/verbs"
@@ -98,7 +99,7 @@ func runRPC(t *testing.T, p rpcPlan) *rpcTruth {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := nfs3.NewMemory(nil)
+	files := localfs.NewMemory(nil)
 	server := rpc.NewServer(&rpc.ServerOptions{Versions: p.server, Credits: p.serverCredits, NoCRC: p.noCRC})
 	nfs3.NewServer(files, &nfs3.ServerOptions{Squash: nfs3.SquashNone}).Register(server)
 	served := make(chan error, 1)
@@ -176,7 +177,7 @@ func (r *rpcTruth) relay(l net.Listener, to string, kills int, pumps *sync.WaitG
 }
 
 // load is what the program does.
-func (r *rpcTruth) load(ctx context.Context, t *testing.T, p rpcPlan, client *rpc.Client, files *nfs3.Memory) {
+func (r *rpcTruth) load(ctx context.Context, t *testing.T, p rpcPlan, client *rpc.Client, files *localfs.Memory) {
 	root, err := files.Root(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -3,9 +3,12 @@ package truth
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/dgrdma/dgrdma/endpoint/session"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -13,13 +16,17 @@ import (
 // content is a frame as its sender numbers it: however often it was sent.
 type content struct {
 	from, to, life int
-	seq            frame.Seq
-	messages       bool // some that need an acknowledgement
-	hello          bool
+	session        uint32 // the tag of its session; 0: it is of none
+	id             uint32 // of a peer without sessions, 16 bits
+	numbered       bool   // it has an id of its own
+	messages       bool   // it needs an acknowledgement
+	hello          bool   // it is of a handshake
 	body           []byte
 	sends          []*sending
-	acked          bool // by a frame that was sent
 }
+
+// series names a numbering: ids of one are compared with each other.
+func (c *content) series() [2]uint32 { return [2]uint32{uint32(c.life), c.session} }
 
 // sending is one frame that left an endpoint.
 type sending struct {
@@ -28,8 +35,33 @@ type sending struct {
 	nth    int // of the sendings of its content, from 0
 	at     time.Duration
 	bytes  []byte
-	acks   []*content
+	acks   []*content // by a peer without sessions
 	sealed bool
+	came   int  // when it arrived first, counted over all that arrived from 1; 0: never
+	early  bool // its receiver may not have had the session then
+	times  int  // how often it arrived
+
+	control frame.Control // of a frame of a session
+	upTo    uint32        // what it acknowledges of the other direction's session back, if acked
+	ranges  []frame.Range
+	back    uint32
+	acked   bool
+	pair    [2]uint32 // the tags of the session of which a WELCOME or a CONFIRM is: from its sender, and back
+}
+
+// acknowledges reports whether the frame does so, as far as so much of it says.
+func (s *sending) acknowledges(c *content, ranges bool) bool {
+	if !s.acked {
+		return slices.Contains(s.acks, c)
+	}
+	if !c.messages || c.from != s.to || c.session != s.back {
+		return false
+	}
+	in := int32(c.id-s.upTo) <= 0
+	for i := 0; i < len(s.ranges) && ranges; i++ {
+		in = in || c.id-s.ranges[i].First < uint32(s.ranges[i].Count)
+	}
+	return in
 }
 
 // passing is a frame at a point of capture.
@@ -48,12 +80,18 @@ type ledger struct {
 	all       []*sending
 	latest    map[[2]int]map[frame.Seq]*content // of a node to another one, by id
 	delivered map[[2]int]map[frame.Seq]*content // of a node at another one
-	at        [3][]passing                      // node 0, node 1, the middle
-	waited    [2]int                            // how many frames' worth of a node's load was posted and not done, at most
+	sessions  map[[2]uint32]*content            // by tag and id
+	backs     map[uint32]uint32                 // the tags of a session's two directions
+	arrivals  int
+	spoke     map[uint32]bool // the tags with which frames were sent
+	at        [3][]passing    // node 0, node 1, the middle
+	broken    []string        // what no endpoint may send
+	waited    [2]int          // how many frames' worth of a node's load was posted and not done, at most
 }
 
 func newLedger() *ledger {
-	return &ledger{began: time.Now(), latest: map[[2]int]map[frame.Seq]*content{}, delivered: map[[2]int]map[frame.Seq]*content{}}
+	return &ledger{began: time.Now(), latest: map[[2]int]map[frame.Seq]*content{}, delivered: map[[2]int]map[frame.Seq]*content{},
+		sessions: map[[2]uint32]*content{}, backs: map[uint32]uint32{}, spoke: map[uint32]bool{}}
 }
 
 func (l *ledger) now() time.Duration { return time.Since(l.began) }
@@ -65,6 +103,10 @@ func (l *ledger) sends(from, to, life int, b []byte) *sending {
 	s := &sending{number: len(l.all), at: l.now(), bytes: b}
 	l.all = append(l.all, s)
 	defer func() { l.at[from] = append(l.at[from], passing{s, s.at, true, b}) }()
+	if !l.sealed && frame.IsSession(b) {
+		l.inSession(s, from, to, life)
+		return s
+	}
 	f, err := frame.Parse(b)
 	if l.sealed || err != nil {
 		s.sealed = true
@@ -73,9 +115,16 @@ func (l *ledger) sends(from, to, life int, b []byte) *sending {
 		return s
 	}
 	c := f.Cursor()
-	hello := c.Next()
-	if hello {
-		_, hello = c.Msg.Hello()
+	if c.Next() {
+		if h, ok := frame.HandshakeOf(&f, &c.Msg); ok {
+			s.content = &content{from: from, to: to, life: life, hello: true}
+			s.content.sends = []*sending{s}
+			if h.Kind == frame.HandshakeWelcome || h.Kind == frame.HandshakeConfirm {
+				s.pair = [2]uint32{tagOf(h.Receiver, h.Sender), tagOf(h.Sender, h.Receiver)}
+				l.backs[s.pair[0]], l.backs[s.pair[1]] = s.pair[1], s.pair[0]
+			}
+			return s
+		}
 	}
 	key := [2]int{from, to}
 	if l.latest[key] == nil {
@@ -85,21 +134,70 @@ func (l *ledger) sends(from, to, life int, b []byte) *sending {
 	if old := l.latest[key][f.Seq]; f.HasMessages() && old != nil && old.life == life && bytes.Equal(old.body, body) {
 		s.content = old
 	} else {
-		s.content = &content{from: from, to: to, life: life, seq: f.Seq, messages: f.HasMessages() && !hello, hello: hello, body: body}
+		s.content = &content{from: from, to: to, life: life, id: uint32(f.Seq), numbered: true, messages: f.HasMessages(), body: body}
 		l.latest[key][f.Seq] = s.content
 	}
 	s.nth = len(s.sends)
 	s.sends = append(s.sends, s)
-	if !hello {
-		back := l.delivered[[2]int{to, from}]
-		for i := range int(f.AckCount) {
-			if acked := back[f.AckStart.Add(i)]; acked != nil {
-				acked.acked = true
-				s.acks = append(s.acks, acked)
-			}
+	back := l.delivered[[2]int{to, from}]
+	for i := range int(f.AckCount) {
+		if acked := back[f.AckStart.Add(i)]; acked != nil {
+			s.acks = append(s.acks, acked)
 		}
 	}
 	return s
+}
+
+func tagOf(receiver, sender uint32) uint32 {
+	return session.Tag(session.Epoch(receiver), session.Epoch(sender))
+}
+
+// inSession notes a frame of a session that leaves a node. What it breaks is noted, too.
+func (l *ledger) inSession(s *sending, from, to, life int) {
+	whole, sum := frame.SplitChecksum(s.bytes)
+	f, err := frame.ParseSession(whole)
+	if err != nil || sum == frame.WrongChecksum {
+		l.broken = append(l.broken, fmt.Sprintf("node %d sent %x: %v, %v", from, s.bytes, err, sum))
+		return
+	}
+	s.control = f.Control
+	numbered := f.Control == frame.NoControl || f.Control == frame.ControlBell
+	key := [2]uint32{f.Tag, f.ID}
+	old := l.sessions[key]
+	switch {
+	case numbered && old != nil:
+		s.content = old
+		if !bytes.Equal(old.body, whole[frame.SessionHeaderSize:]) || old.from != from || old.life != life {
+			l.broken = append(l.broken, fmt.Sprintf("node %d sent other content under the id %d of session %#x", from, f.ID, f.Tag))
+		}
+	default:
+		s.content = &content{from: from, to: to, life: life, session: f.Tag, numbered: numbered, messages: numbered}
+		if numbered {
+			s.content.id, s.content.body = f.ID, whole[frame.SessionHeaderSize:]
+			l.sessions[key] = s.content
+		}
+	}
+	s.nth = len(s.sends)
+	s.sends = append(s.sends, s)
+	if numbered && int(f.Copy) != min(s.nth, frame.MostCopies) {
+		l.broken = append(l.broken, fmt.Sprintf("node %d sent frame %d of session %#x for the %dth time as copy %d", from, f.ID, f.Tag, s.nth, f.Copy))
+	}
+	back, known := l.backs[f.Tag]
+	if f.Control == frame.ControlReset {
+		s.content.id = f.ID // which it quotes, with the tag of the other direction
+		return
+	}
+	if !known {
+		l.broken = append(l.broken, fmt.Sprintf("node %d sent a frame of session %#x, of which there was no handshake", from, f.Tag))
+		return
+	}
+	l.spoke[f.Tag] = true
+	s.acked, s.back, s.upTo = true, back, f.Ack
+	if a, ok := f.SessionAck(); ok {
+		for i := range a.Ranges.Len() {
+			s.ranges = append(s.ranges, a.Ranges.At(i))
+		}
+	}
 }
 
 // arrives notes a frame that arrives at a node.
@@ -107,12 +205,17 @@ func (l *ledger) arrives(number, at int, b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.all[number]
+	l.arrivals++
+	if s.times++; s.came == 0 {
+		s.came = l.arrivals
+		s.early = s.session != 0 && !l.spoke[l.backs[s.session]]
+	}
 	key := [2]int{s.from, s.to}
 	if l.delivered[key] == nil {
 		l.delivered[key] = map[frame.Seq]*content{}
 	}
-	if !s.sealed {
-		l.delivered[key][s.seq] = s.content
+	if !s.sealed && s.numbered && s.session == 0 {
+		l.delivered[key][frame.Seq(s.id)] = s.content
 	}
 	l.at[at] = append(l.at[at], passing{s, l.now(), false, bytes.Clone(b)})
 }

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/tests/worlds"
@@ -188,8 +188,8 @@ type world struct {
 type node struct {
 	mu   sync.Mutex
 	life int
-	e    *endpoint.Endpoint
-	c    *endpoint.Conn
+	e    *dgrdma.Endpoint
+	c    *dgrdma.Conn
 	wire *wire
 }
 
@@ -203,7 +203,7 @@ func run(t *testing.T, p plan) *ledger {
 		defer w.net.Close()
 		dice := rand.New(rand.NewPCG(p.seed, 9))
 		for i := range w.addrs {
-			w.link(i, dice)
+			w.link(i, rand.New(rand.NewPCG(p.seed, uint64(60+i)))) // two endpoints send at the same time
 		}
 		for i := range w.nodes {
 			w.start(t, i)
@@ -253,22 +253,22 @@ func (w *world) nodeAt(a transport.Addr) int {
 
 func (w *world) start(t *testing.T, i int) {
 	n := w.nodes[i]
-	memory, err := endpoint.NewRegion(1 << 20)
+	memory, err := dgrdma.NewRegion(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wire := &wire{Conn: w.net.Attach(w.addrs[i], simnet.Config{MTU: w.mtu + tagSize, Headroom: -1}), w: w, node: i, life: n.life}
 	lives := rand.New(rand.NewPCG(w.seed, uint64(20+2*n.life+i)))
 	profile := w.kind.Profile(i, false)
-	cfg := &endpoint.Config{Profile: &profile, ID: frame.EndpointID(1 + i), Memory: memory, Entropy: lives.Uint32, Window: w.window, Checksum: w.checksum, GiveUp: 5 * time.Second}
+	cfg := &dgrdma.Config{Profile: &profile, ID: frame.EndpointID(1 + i), Memory: memory, Entropy: lives.Uint32, Window: w.window, Checksum: w.checksum, GiveUp: 5 * time.Second}
 	if w.sealed {
 		cfg.Keys = &seal.Ring{All: &seal.Key{1, 2, 3}}
 	}
-	e, err := endpoint.New(wire, cfg)
+	e, err := dgrdma.New(wire, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := e.Connect(endpoint.Peer{ID: frame.EndpointID(2 - i), Addr: w.addrs[1-i], Size: 1 << 20})
+	c, err := e.Connect(dgrdma.Peer{ID: frame.EndpointID(2 - i), Addr: w.addrs[1-i], Size: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,9 +299,9 @@ func (w *world) send(ctx context.Context, i int) {
 	room := make(chan struct{}, max(l.depth, 1))
 	for k := range l.transactions {
 		data := worlds.Table[:dice.Between(l.least, l.most)]
-		t := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: 4096, Bytes: data}}, Completion: endpoint.Word(8, uint32(k+1))}
+		t := &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 4096, Bytes: data}}, Completion: dgrdma.Word(8, uint32(k+1))}
 		frames := (len(data) + w.mtu - 1) / w.mtu
-		t.Done = func(*endpoint.Transaction, error) {
+		t.Done = func(*dgrdma.Transaction, error) {
 			<-room
 			open.Add(int64(-frames))
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/transport"
@@ -151,7 +150,7 @@ func (e *end) note(event dgrdma.Event) {
 }
 
 // happened returns how many events of a kind there were.
-func (e *end) happened(kind endpoint.EventKind) (n int) {
+func (e *end) happened(kind dgrdma.EventKind) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, event := range e.events {

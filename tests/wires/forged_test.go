@@ -151,7 +151,7 @@ func TestNarrowPath(t *testing.T) {
 		b := open(t, pair[1], with(w.local(1), "accept=any"), 2, slots, size)
 		next := open(t, pair[1], with(w.local(1), "accept=any"), 4, slots, size)
 		pair[1].SetMTU(t, 2000) // longer frames vanish on the cable
-		a := open(t, pair[0], with(w.local(0), "giveup=500ms", says, options), 1, 1, 8)
+		a := open(t, pair[0], with(w.local(0), "giveup=3s", says, options), 1, 1, 8)
 		err := a.flow(a.dial(b.URL()), 0, slots, size).send(4)
 		if !errors.Is(err, dgrdma.ErrPeerDown) || !strings.Contains(err.Error(), "option mtu") {
 			t.Fatalf("error %v", err)

@@ -22,7 +22,7 @@ func linkReceiver(t *testing.T, ns *netns.Namespace, w wire) (*child, string) {
 // numbers sends the messages that receiveNumbers expects, until it is told to
 // end.
 type numbers struct {
-	sent chan int // how many, whenever it changes; the latest
+	sent chan int // how many, whenever it changes; the latest; closed when done
 	end  chan struct{}
 	done chan error
 	n    int // good when done
@@ -31,6 +31,7 @@ type numbers struct {
 func sendInBackground(p *link.Producer) *numbers {
 	s := &numbers{sent: make(chan int, 1), end: make(chan struct{}), done: make(chan error, 1)}
 	go func() {
+		defer close(s.sent)
 		s.done <- func() error {
 			for ; ; s.n++ {
 				select {
@@ -53,7 +54,13 @@ func sendInBackground(p *link.Producer) *numbers {
 func (s *numbers) goesOn(t *testing.T) {
 	t.Helper()
 	before := <-s.sent
-	eventually(t, patience, "messages sent again", func() bool { return <-s.sent > before+40 })
+	eventually(t, patience, "messages sent again", func() bool {
+		n, sends := <-s.sent
+		if !sends {
+			t.Fatalf("sending ended: %v", <-s.done)
+		}
+		return n > before+40
+	})
 }
 
 func (s *numbers) stop() error {
@@ -61,15 +68,21 @@ func (s *numbers) stop() error {
 	return <-s.done
 }
 
+// dialNumbers dials a process that has its host, and may not listen yet.
 func dialNumbers(t *testing.T, a *link.Host, url string) *link.Link {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	l, err := a.Dial(ctx, url, childPort, nil)
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := a.Dial(ctx, url, childPort, nil)
+		switch {
+		case err == nil:
+			return l
+		case !errors.Is(err, link.ErrRefused) && !errors.Is(err, dgrdma.ErrRefused) || ctx.Err() != nil:
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return l
 }
 
 // TestLinksFlap: the interfaces of both sides go down and up while messages go
@@ -138,7 +151,7 @@ func TestLinkPeerPausesTooLong(t *testing.T) {
 	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		c, url := linkReceiver(t, pair[1], w)
-		a := openHost(t, pair[0], with(w.local(0), "giveup=600ms"), 1)
+		a := openHost(t, pair[0], with(w.local(0), "giveup=3s"), 1)
 		c.start(order{Accept: -1})
 		s := sendInBackground(dialNumbers(t, a, url).Out)
 		s.goesOn(t)

@@ -1,7 +1,6 @@
 package worlds
 
 import (
-	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -9,9 +8,8 @@ import (
 type Forgery uint8
 
 const (
-	ForgedJunk Forgery = iota
-	ForgedHello
-	ForgedStamp
+	ForgedJunk  Forgery = iota
+	ForgedHello         // of a handshake for a session
 	ForgedEmpty
 	ForgedData // only under an address of its own: peers may not be taken for it
 	Forgeries  // how many there are
@@ -38,19 +36,22 @@ func Forge(d Dice, kind Forgery, src, dst frame.EndpointID, mtu int) []byte {
 	}
 	switch kind {
 	case ForgedHello:
-		hello := frame.Hello{Life: d.Uint32() | 1, Tells: d.Chance(0.3)}
-		if d.Chance(0.5) {
-			hello.Peer = d.Uint32()
+		k := frame.HandshakeHello
+		if d.Chance(0.3) {
+			k = frame.HandshakeWelcome + frame.HandshakeKind(d.IntN(int(frame.HandshakeRefused-frame.HandshakeHello)))
 		}
-		h.AckCount = 0
-		h.SetHelloID(d.Uint32())
-		message(hello.Message())
-	case ForgedStamp:
-		b = b[:frame.HeaderSize+frame.StampSize]
-		id, start := ack.Wide(d.Uint32()).Near(h.Seq), ack.Wide(d.Uint32()).Near(h.AckStart)
-		frame.Stamp{Life: d.Uint32(), ID: uint32(id), Start: uint32(start)}.Put(b[frame.HeaderSize:])
+		is := frame.Handshake{Kind: k, Sender: d.Uint32() | 1}
+		switch {
+		case k == frame.HandshakeRefused:
+			is.Receiver = is.Sender
+		case k != frame.HandshakeHello:
+			is.Receiver, is.Check = d.Uint32()|1, d.Uint32()
+		}
+		b = b[:frame.HandshakeSize]
+		is.Put(b, dst, src)
+		return b
 	case ForgedData:
-		message(frame.Message{Txn: d.Uint32(), CompletionAddr: 0, CompletionValue: 1, Index: frame.NotHello})
+		message(frame.Message{Txn: d.Uint32(), CompletionAddr: 0, CompletionValue: 1, Index: frame.NotHandshake})
 	}
 	h.Put(b)
 	return b

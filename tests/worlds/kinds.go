@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // Kind is a kind of peers, by the name of its profile.
@@ -21,33 +21,33 @@ const (
 
 // Profile returns what a node assumes of its peers. Whether they are on UDP decides how long
 // their frames are.
-func (k Kind) Profile(node int, overUDP bool) endpoint.Profile {
+func (k Kind) Profile(node int, overUDP bool) dgrdma.Profile {
 	switch k {
 	case OpenCPI:
-		return resentRarely(endpoint.OpenCPI(overUDP))
+		return resentRarely(dgrdma.OpenCPI(overUDP))
 	case Legacy:
-		return resentRarely(endpoint.Legacy(overUDP))
+		return resentRarely(dgrdma.Legacy(overUDP))
 	case OpenCPI2:
 		// Frames of such a peer carry their sender's id as destination.
-		prof := endpoint.OpenCPI2()
+		prof := dgrdma.OpenCPI2()
 		prof.OwnDestination = false
 		prof.Drain *= 25 // an endpoint of ours in its place does not stand still
 		return prof
 	case FPGA:
 		// The card's part is played by an endpoint that acknowledges.
 		if node == 0 {
-			prof := endpoint.FPGA()
+			prof := dgrdma.FPGA()
 			prof.Probe = false // only the card acknowledges frames without messages
 			return prof
 		}
-		return resentRarely(endpoint.Legacy(false))
+		return resentRarely(dgrdma.Legacy(false))
 	}
-	return endpoint.Native()
+	return dgrdma.Native()
 }
 
 // resentRarely is a driver's profile for one of ours in its place: we wait longer
 // each time before we send again, and would look like a new life.
-func resentRarely(p endpoint.Profile) endpoint.Profile {
+func resentRarely(p dgrdma.Profile) dgrdma.Profile {
 	p.CopyFor = 0
 	return p
 }
@@ -72,9 +72,9 @@ func (k Kind) Faults(node int) Faults {
 // or are begun anew with.
 func Excused(err error) bool {
 	// ErrClosed, or the wire's own word if it was closed before its endpoint, in a crash.
-	return errors.Is(err, net.ErrClosed) || errors.Is(err, endpoint.ErrPeerDown) ||
-		errors.Is(err, endpoint.ErrPeerRestarted) || errors.Is(err, endpoint.ErrReset)
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, dgrdma.ErrPeerDown) ||
+		errors.Is(err, dgrdma.ErrPeerRestarted) || errors.Is(err, dgrdma.ErrReset)
 }
 
-// Native reports whether peers of a kind introduce their lives, as our own do.
+// Native reports whether peers of a kind have sessions, as our own do.
 func (k Kind) Native() bool { return k.Profile(0, false).Session }

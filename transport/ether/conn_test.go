@@ -171,7 +171,7 @@ func TestNoAllocation(t *testing.T) {
 			batch[i] = transport.Outgoing{To: new(b.LocalAddr()), Buf: frame(1, 1500, 0)}
 		}
 		in := make([]transport.Datagram, 64)
-		n := testing.AllocsPerRun(500, func() {
+		n := fixture.Allocations(500, func() {
 			if _, err := a.Send(batch); err != nil {
 				t.Fatal(err)
 			}

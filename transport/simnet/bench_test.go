@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -41,7 +42,7 @@ func TestZeroAllocs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			turn := exchange(t, 1490, 32, l)
-			if got := testing.AllocsPerRun(1000, turn); got != 0 {
+			if got := fixture.Allocations(1000, turn); got != 0 {
 				t.Errorf("%v allocations per batch", got)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 	"github.com/dgrdma/dgrdma/transport/tap"
@@ -231,7 +232,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 			defer n.Close()
 			a := newTap(t, n.Attach(addrs[0], simnet.Config{}), io.Discard, tap.Options{})
 			batch := []transport.Outgoing{outgoing(a, addrs[1], make([]byte, 1000))}
-			got := testing.AllocsPerRun(100, func() {
+			got := fixture.Allocations(100, func() {
 				if _, err := a.Send(batch); err != nil {
 					t.Error(err)
 				}

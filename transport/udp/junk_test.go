@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -77,7 +78,7 @@ func TestManyZones(t *testing.T) {
 		}
 	}
 	all()
-	if n := testing.AllocsPerRun(3, all); n != 0 {
+	if n := fixture.Allocations(3, all); n != 0 {
 		t.Errorf("%v allocations: zones are looked up again", n)
 	}
 }

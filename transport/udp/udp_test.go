@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -357,7 +358,7 @@ func TestZeroAllocs(t *testing.T) {
 				batch = append(batch, outgoing(v.seen(t, b, a), i, 1000))
 			}
 			dst := make([]transport.Datagram, b.Caps().Batch)
-			if n := testing.AllocsPerRun(20, func() {
+			if n := fixture.Allocations(20, func() {
 				if _, err := a.Send(batch); err != nil {
 					t.Fatal(err)
 				}

@@ -49,20 +49,33 @@ func Asks(private []byte) bool {
 	return len(private) >= headSize && string(private[:len(magic)]) == magic
 }
 
+// refusal is why a server takes a client no further: an ErrStranger or ErrRefused, and the words for the client.
+type refusal struct {
+	kind error
+	said string
+}
+
+func refuse(kind error, format string, args ...any) error {
+	return &refusal{kind, fmt.Sprintf(format, args...)}
+}
+
+func (e *refusal) Error() string { return e.kind.Error() + ": " + e.said }
+func (e *refusal) Unwrap() error { return e.kind }
+
 // parse reads a request. The error says why not, in words for the client.
 func (r *request) parse(b []byte) error {
 	if !Asks(b) {
-		return fmt.Errorf("%w: this is ping --serve of dgrdmacat, which takes its own clients only", ErrStranger)
+		return refuse(ErrStranger, "this is ping --serve of dgrdmacat, which takes its own clients only")
 	}
 	if v := b[len(magic)]; v != version {
-		return fmt.Errorf("%w: the client speaks version %d, and the server %d: use the same release at both sides", ErrRefused, v, version)
+		return refuse(ErrRefused, "the client speaks version %d, and the server %d: use the same release at both sides", v, version)
 	}
 	r.op = Op(b[len(magic)+1])
 	if !r.op.known() {
-		return fmt.Errorf("%w: %v is not known here: use the same release at both sides", ErrRefused, r.op)
+		return refuse(ErrRefused, "%v is not known here: use the same release at both sides", r.op)
 	}
 	if len(b) < requestSize || b[headSize-2] != 0 || b[headSize-1] != 0 {
-		return fmt.Errorf("%w: the client's request is broken", ErrRefused)
+		return refuse(ErrRefused, "the client's request is broken")
 	}
 	r.size = binary.BigEndian.Uint32(b[headSize:])
 	key, err := verbs.ParseKey(b[headSize+4:])
@@ -72,7 +85,7 @@ func (r *request) parse(b []byte) error {
 	r.key = key
 	switch {
 	case r.size == 0, r.op.Atomic() && r.size != WordSize, r.op == Write && r.key.Length < r.size:
-		return fmt.Errorf("%w: %v of %d bytes cannot be", ErrRefused, r.op, r.size)
+		return refuse(ErrRefused, "%v of %d bytes cannot be", r.op, r.size)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,7 +59,7 @@ func (s *Server) enter(ctx context.Context, at net.Addr, size uint32) (*places.P
 	})
 	p, err := s.room.Enter(ctx, hostOf(at), 2*uint64(size)) // what is sent, and what is received
 	if err != nil {
-		return nil, fmt.Errorf("%w: %d clients are there already: try again later, or with a smaller size", ErrRefused, s.room.Len())
+		return nil, refuse(ErrRefused, "%d clients are there already: try again later, or with a smaller size", s.room.Len())
 	}
 	return p, nil
 }
@@ -100,16 +99,15 @@ func (s *Server) Accept(ctx context.Context, h *verbs.Host, r *verbs.Request) (*
 // tooLarge rejects a client whose operations are larger than the server takes.
 func (s *Server) tooLarge(r *verbs.Request, asked *request) error {
 	said := fmt.Sprintf("%v of %d bytes: the server takes %d at most; give ping --serve as large a --size", asked.op, asked.size, s.MostBytes())
-	return errors.Join(fmt.Errorf("%w: %s", ErrRefused, said), r.TurnAway(oversize(asked.op, said)))
+	return errors.Join(&refusal{ErrRefused, said}, r.TurnAway(oversize(asked.op, said)))
 }
 
 // words are what a client is told. None are longer than private data may be.
 func words(err error) []byte {
-	s := err.Error()
-	for _, kind := range []error{ErrRefused, ErrStranger} {
-		s = strings.TrimPrefix(s, kind.Error()+": ")
+	if r := (*refusal)(nil); errors.As(err, &r) {
+		return []byte(r.said)
 	}
-	return []byte(s)
+	return []byte(err.Error())
 }
 
 // Session is a client as its server has it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/tests/worlds"
@@ -118,7 +118,7 @@ type Action struct {
 func Joined(i, j int) bool { return i%2 != j%2 }
 
 // profile returns what a node assumes of its peers.
-func (p *Plan) profile(node int) endpoint.Profile { return p.Kind.Profile(node, p.Wire == UDP) }
+func (p *Plan) profile(node int) dgrdma.Profile { return p.Kind.Profile(node, p.Wire == UDP) }
 
 // String describes the plan.
 func (p *Plan) String() string {

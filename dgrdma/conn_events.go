@@ -1,0 +1,145 @@
+package dgrdma
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/outgoing"
+)
+
+// endBatch applies what a batch of datagrams said, once per connection.
+func (e *Endpoint) endBatch(now ack.Instant) {
+	fin := &e.heardDone
+	defer e.finish(fin) // what is left, if a callback panics
+	for i, c := range e.touched {
+		c.rx.touched = false
+		e.touched[i] = nil
+		c.rx.endOvercounted()
+		c.report(c.endBatch(now, fin))
+		if c.rx.departs {
+			c.rx.departs = false
+			e.tell(fin) // what it acknowledged is done before it is gone
+			c.report(c.ended(now, fin))
+		}
+	}
+	e.touched = e.touched[:0]
+	e.acks.Clear()
+	if e.sealed != nil {
+		e.countKeys(&e.unknown)
+	}
+	if e.unknown != (Counters{}) {
+		e.mu.Lock()
+		e.gone.Add(&e.unknown)
+		e.mu.Unlock()
+		e.unknown = Counters{}
+	}
+	e.tell(fin)
+}
+
+// endBatch is where the halves meet: the receiving half hands over what the peer
+// acknowledged and what is to be acknowledged to it.
+func (c *Conn) endBatch(now ack.Instant, fin *finished) (n news) {
+	tx, rx := &c.tx, &c.rx
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tx.heard.at, tx.heard.lived = rx.lastAt, rx.livedAt
+	if c.resets.Load() != rx.followed {
+		// Reset came in the middle of the batch.
+		rx.kind.dropBatch()
+	}
+	n.missed = c.kind.exchange(now)
+	rx.counters.FramesMissed += uint64(n.missed)
+	if tx.err == nil {
+		c.kind.acknowledge(now, fin)
+	}
+	if tx.err == nil || tx.closed { // the goroutine that closes it disconnects after this
+		c.kind.owe(now)
+	}
+	rx.kind.dropBatch()
+	tx.heard.counters = rx.counters
+	tx.heard.open, tx.heard.held = rx.open.Len(), rx.held.Bytes()
+	tx.wake(now)
+	return n
+}
+
+// ended ends the connection to a peer that said in this batch that it is gone.
+func (c *Conn) ended(now ack.Instant, fin *finished) (n news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n.why = c.kind.gone(); n.why != nil {
+		c.giveUp(now, fin, n.why)
+	}
+	c.tx.wake(now)
+	return n
+}
+
+// build adds what the connection has to send to the batch, and reports whether the batch
+// became full before.
+func (c *Conn) build(b *outgoing.Batch, now ack.Instant) (more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more = c.tx.build(b, now)
+	if len(c.tx.unheard) > 0 {
+		c.ep.settle = append(c.ep.settle, c)
+	}
+	return more
+}
+
+// expire acts on what the passing of time asks for.
+func (c *Conn) expire(now ack.Instant, fin *finished) {
+	c.report(c.overdue(now, fin))
+}
+
+// news is what is found under the lock of a connection, and told without.
+type news struct {
+	missed int       // frames of the peer that are given up
+	size   int       // of frames, if they are shorter from now on
+	why    error     // the peer is given up, if it is
+	event  EventKind // of a session; 0: none
+}
+
+// report tells the program and the services.
+func (c *Conn) report(n news) {
+	if n.missed > 0 {
+		c.event(Event{Kind: FramesMissed, Frames: n.missed})
+	}
+	if n.size > 0 {
+		c.event(Event{Kind: FramesShortened, Size: n.size})
+	}
+	if n.why != nil {
+		c.event(Event{Kind: PeerDown, Err: n.why})
+		c.told()
+	}
+	if n.event != 0 {
+		c.event(Event{Kind: n.event})
+	}
+}
+
+// told lets the peer come back that was given up, of which the program and the services have heard by now. A service that
+// heard before that the peer is back would take that for what is over.
+func (c *Conn) told() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tx.reporting = false
+	c.down.Store(c.tx.err != nil)
+}
+
+// giveUp ends the connection to a peer that is gone, of which the caller tells the program and the services.
+// Guarded by mu.
+func (c *Conn) giveUp(now ack.Instant, fin *finished, why error) {
+	c.fail(now, fin, why)
+	c.tx.reporting = true
+}
+
+func (c *Conn) overdue(now ack.Instant, fin *finished) (n news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.missed, n.why = c.tx.overdue(now, c.ep.receiveProgress.until(now))
+	c.tx.counters.FramesMissed += uint64(n.missed)
+	n.size = c.tx.shorten(fin)
+	if n.why != nil {
+		n.why = c.ep.keyless(c.key(), c.ep.addReceiverBlocked(now, n.why))
+		c.giveUp(now, fin, n.why)
+	} else {
+		c.tx.wake(now)
+	}
+	return n
+}

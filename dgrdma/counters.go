@@ -1,0 +1,74 @@
+package dgrdma
+
+import "reflect"
+
+// Counters are everything that is counted, per connection and per endpoint. The tags are
+// the table of counters: the name of each in metrics, and what it counts.
+type Counters struct {
+	FramesSent       uint64 `count:"frames_sent" help:"Frames sent, with retransmissions and acknowledgement-only frames."`
+	FramesReceived   uint64 `count:"frames_received" help:"Frames received, whatever became of them."`
+	BytesSent        uint64 `count:"bytes_sent" help:"Bytes of frames sent."`
+	BytesReceived    uint64 `count:"bytes_received" help:"Bytes of frames received."`
+	MessagesPlaced   uint64 `count:"messages_placed" help:"Messages whose data was placed in memory."`
+	DataPlaced       uint64 `count:"bytes_placed" help:"Bytes of data placed in memory."`
+	Completions      uint64 `count:"completions" help:"Incoming transactions completed."`
+	TransactionsDone uint64 `count:"transactions_done" help:"Transactions posted and acknowledged."`
+	TransactionsLost uint64 `count:"transactions_lost" help:"Transactions posted and failed."`
+	RetransmitsFast  uint64 `count:"retransmits_fast" help:"Frames sent again because later ones were acknowledged."`
+	RetransmitsTimed uint64 `count:"retransmits_timed" help:"Frames sent again because nothing was heard."`
+	Probes           uint64 `count:"probes" help:"Frames sent only to make the peer speak."`
+	SizeProbes       uint64 `count:"size_probes" help:"Frames sent only to find out how long ones arrive."`
+	Duplicates       uint64 `count:"duplicates" help:"Frames received again: they are acknowledged or answered, and not applied."`
+	Swallowed        uint64 `count:"messages_swallowed" help:"Messages that the memory swallowed."`
+	AcksAlone        uint64 `count:"acks_alone" help:"Acknowledgement-only frames sent."`
+	AcksCarried      uint64 `count:"acks_carried" help:"Acknowledgements that rode on frames with messages."`
+	AcksReceived     uint64 `count:"acks_received" help:"Frames of ours that were acknowledged."`
+	AcksHeld         uint64 `count:"acks_held" help:"Acknowledgements that found no frame id to travel under."`
+	OpenEvicted      uint64 `count:"open_evicted" help:"Incomplete incoming transactions given up."`
+	FramesMissed     uint64 `count:"frames_missed" help:"Frames that never came, of peers that never send again."`
+	Restarts         uint64 `count:"restarts" help:"New lives of the peer."`
+	WindowFull       uint64 `count:"window_full" help:"Times the frame window stopped sending."`
+	Congested        uint64 `count:"congested" help:"Times the congestion controller stopped sending."`
+	Challenges       uint64 `count:"challenges" help:"Frames of strangers that were answered, and of which nothing was kept."`
+	Unanswered       uint64 `count:"strangers_unanswered" help:"Frames of strangers that were not answered, because as many others were in one batch as are."`
+	ChallengesFull   uint64 `count:"challenges_full" help:"Times challenges for keys became worthless that were not answered yet, because as many had been answered within 30 s as are remembered."`
+	Dismissed        uint64 `count:"peers_dismissed" help:"Learned peers that gave their place to another one."`
+	KeysEvicted      uint64 `count:"keys_evicted" help:"Keys shared with a peer that had no connection, and which were forgotten for those of another peer."`
+	QueueFull        uint64 `count:"queue_full" help:"Times a transaction or letter found its queue full."`
+
+	// Refused are the frames that were not applied, by reason.
+	Refused [numReasons]uint64
+}
+
+// RefusedBy returns how many frames were not applied for that reason.
+func (c Counters) RefusedBy(r Reason) uint64 { return c.Refused[r] }
+
+// counted is how many counters there are but for Refused, which is the last field.
+var counted = reflect.TypeFor[Counters]().NumField() - 1
+
+// Add adds o to c.
+func (c *Counters) Add(o *Counters) {
+	dst, src := reflect.ValueOf(c).Elem(), reflect.ValueOf(o).Elem()
+	for i := range counted {
+		f := dst.Field(i)
+		f.SetUint(f.Uint() + src.Field(i).Uint())
+	}
+	for why, n := range o.Refused {
+		c.Refused[why] += n
+	}
+}
+
+// RefusedReasons returns Refused by name, without reasons that did not occur; nil
+// if none did.
+func (c *Counters) RefusedReasons() (m map[string]uint64) {
+	for why, n := range c.Refused {
+		if n == 0 {
+			continue
+		}
+		if m == nil {
+			m = make(map[string]uint64)
+		}
+		m[Reason(why).String()] = n
+	}
+	return m
+}

@@ -1,0 +1,172 @@
+package dgrdma
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/outgoing"
+	"github.com/dgrdma/dgrdma/endpoint/pathmtu"
+	"github.com/dgrdma/dgrdma/endpoint/segmentation"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// A router on the way to a peer may carry less than our interface. Frames that are too long for
+// it vanish, and what says so, if anything does, may come from anyone (see package udp). So
+// frames of data are no longer than every way carries until the peer has said that longer ones
+// arrive. Transactions that fit such a frame need not wait; those that do not wait a round trip,
+// the first of them, and longer only where the way does carry less.
+//
+// They wait because a frame of data is never sent again as several: how many messages a
+// transaction has is in each of them, and that none arrived of what was not acknowledged cannot
+// be known. For the same reason a path that begins to carry less during the transactions ends the
+// connection, with a NarrowError where that is found to be why; the next one finds the length.
+//
+// Package pathmtu decides when the peer is asked, which lengths, and what follows. Here probes are built, and what was found is told.
+
+// leastSearched is the shortest length that is asked for: a frame with a list of services, and 4 bytes for the fields of
+// a PROBE. Arbitrary: every path carries it.
+const leastSearched = frame.ListedSize + 4
+
+// sizeStep is by how much full frames differ at least: see wholeFrame.
+const sizeStep = 8
+
+// measure begins with what surely gets to the peer. What is posted counts on all of it.
+func (s *sending) measure() {
+	t := s.terms
+	s.path.Begin(pathmtu.Limits{
+		Most: t.most, Sure: t.sure, Narrow: t.narrow, Least: leastSearched, Step: sizeStep, Fixed: !s.inFlight.MayRemake(),
+	})
+	t.frameSize.Store(int32(t.most))
+	s.cutFrames()
+}
+
+// cutFrames has data cut for full frames of the length that they have now.
+func (s *sending) cutFrames() {
+	l := s.layout()
+	s.leastChunk = l.ChunkOf(l.Full)
+}
+
+// layout returns how data is cut.
+func (s *sending) layout() segmentation.Layout { return s.terms.layoutOf(s.path.Size()) }
+
+// awaitsPathMTU reports whether what is next has to wait until it is known how long frames arrive.
+func (s *sending) awaitsPathMTU() bool {
+	if s.path.IsKnown() {
+		return false
+	}
+	t := s.nextToLeave(s.posted.Next())
+	return t != nil && s.isLong(t)
+}
+
+// shorten fails what is posted and takes too many messages now that frames are shorter than it
+// was when that was posted. It returns their length, once; 0: nothing has changed.
+func (s *sending) shorten(fin *finished) (size int) {
+	if size = s.path.TakeShorter(); size == 0 {
+		return 0
+	}
+	s.terms.frameSize.Store(int32(size))
+	l := s.layout()
+	for _, t := range slices.Collect(s.posted.Waiting()) {
+		if t.messages(&l, l.Full) > frame.MaxMessages {
+			s.lose(t, fin, s.terms.peerError("post", ErrTooLarge))
+		}
+	}
+	s.roomMade()
+	return size
+}
+
+// ErrNarrow is why a peer is given up that answers, but acknowledges no long frames: something
+// on the way carries less than the interface. The error is a [*NarrowError].
+var ErrNarrow = errors.New("dgrdma: the way to the peer carries less than the interface")
+
+// NarrowError says how long frames get to a peer, and how long they were. It is [ErrNarrow], and
+// [ErrPeerDown].
+type NarrowError struct {
+	Frame   int // bytes of a full frame of ours
+	Carried int // bytes of the longest frame that arrives
+}
+
+func (e *NarrowError) Error() string {
+	return fmt.Sprintf("frames of %d bytes do not arrive, those of up to %d do: a router or switch on the way carries less than the interface; connect again", e.Frame, e.Carried)
+}
+
+func (e *NarrowError) Unwrap() []error { return []error{ErrNarrow, ErrPeerDown} }
+
+// dead returns why a peer is given up that acknowledges nothing.
+func (s *sending) dead() error {
+	if err := s.kind.refusal(); err != nil {
+		return err
+	}
+	long := s.longest()
+	if carried, narrowed := s.path.Narrowed(long); narrowed {
+		op := fmt.Sprintf("waiting for acknowledgements of frames of %d bytes, while those of up to %d are answered (a way that carries less needs the option mtu)", long, carried)
+		return s.terms.peerError(op, &NarrowError{Frame: long, Carried: carried})
+	}
+	return s.givenUp(s.unacknowledged())
+}
+
+// longest returns the length of the longest frame in flight.
+func (s *sending) longest() int { return s.inFlight.Longest() - s.terms.headroom }
+
+// waiting is what package pathmtu asks of the frames of a session that wait for acknowledgement.
+type waiting struct{ *sessionSending }
+
+func (w waiting) Quiet() ack.Instant       { return w.sent.Quiet() }
+func (w waiting) Timeouts() int            { return w.sent.Timeouts() }
+func (w waiting) Longest() int             { return w.longest() }
+func (w waiting) RoundTrip() time.Duration { return w.sent.RTT().Smoothed() }
+
+// suspects reports whether the peer is to be asked whether it acknowledges nothing because frames are too long.
+func (n *sessionSending) suspects() bool { return n.open() && n.path.Suspects(waiting{n}) }
+
+// measures reports whether the peer is asked how long frames arrive.
+func (n *sessionSending) measures() bool { return n.open() && n.path.Asks(n.awaitsPathMTU()) }
+
+// asksSize reports whether such a question leaves now.
+func (n *sessionSending) asksSize() bool { return n.open() && n.path.MustSend(n.awaitsPathMTU()) }
+
+// askSize adds one to the batch. There is room.
+func (n *sessionSending) askSize(b *outgoing.Batch, now ack.Instant) {
+	size := n.path.Send(now, waiting{n})
+	length := n.terms.headroom + size
+	long := b.Buffer(length + n.spare())[:length]
+	h := n.frames.Header(frame.ControlProbe)
+	h.Checks = n.checks
+	frame.PutProbe(long[b.Headroom():], &h, size+n.spare())
+	n.counters.SizeProbes++
+	n.put(b, long, nil, false)
+}
+
+// sendProbed answers the peer's longest question that arrived.
+func (n *sessionSending) sendProbed(b *outgoing.Batch) {
+	h := n.frames.Header(frame.ControlProbed)
+	buf := b.Small()
+	size := frame.PutProbed(buf[b.Headroom():], &h, n.came)
+	n.came = 0
+	n.put(b, buf[:b.Headroom()+size], nil, false)
+}
+
+// sizeArrived takes the answer to a question, which names the length with the checksum.
+func (n *sessionSending) sizeArrived(now ack.Instant, size int) {
+	if n.open() && n.path.Arrived(now, size-n.spare(), n.awaitsPathMTU()) {
+		n.cutFrames()
+	}
+}
+
+// overdueSize acts on what the passing of time asks for. It returns why the peer is given up, if
+// it is.
+func (n *sessionSending) overdueSize(now ack.Instant) error {
+	if !n.open() {
+		return nil
+	}
+	switch n.path.Expire(now, waiting{n}, n.awaitsPathMTU(), n.terms.cfg.GiveUp) {
+	case pathmtu.Found:
+		n.cutFrames()
+	case pathmtu.Silent:
+		return n.givenUp("asking how long frames arrive")
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package dgrdma
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// openNarrow opens the endpoints of a pair whose ends carry that many bytes, and say that the path
+// between may carry less.
+func openNarrow(t *testing.T, n *simnet.Network, mtu int, cfg Config) (p *pair) {
+	t.Helper()
+	p = &pair{t: t, net: n}
+	p.memB = p.region(4 << 20)
+	open := func(id uint32, cfg Config) *Endpoint {
+		cfg.ID, cfg.AcceptAny, cfg.OnEvent = frame.EndpointID(id), true, p.note
+		e, err := New(n.Attach(simnet.Addr(id), simnet.Config{MTU: mtu, MayNarrow: true, Poison: true}), &cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	p.a = open(1, cfg)
+	cfg.Memory = p.memB
+	p.b = open(2, cfg)
+	p.toB = p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: 4 << 20})
+	return p
+}
+
+// TestFindsWhatThePathCarries checks that data goes through whatever the path carries, in frames
+// that are as long as it carries, and that they are shorter is told; a path that carries all costs
+// a round trip, before the first transaction that is longer than a frame which every path carries.
+func TestFindsWhatThePathCarries(t *testing.T) {
+	const rtt = 10 * time.Millisecond
+	sure := 5*rtt + 2*time.Millisecond // handshake, two transactions, of which the second grows the window; and acknowledgements wait
+	for _, c := range []struct {
+		mtu, carries int
+		loss         float64
+		within       time.Duration // of where nothing has to be found
+	}{
+		{1470, 0, 0, rtt},
+		{1470, 1370, 0, 300 * time.Millisecond},
+		{1470, 1242, 0, 300 * time.Millisecond},
+		{1470, 1226, 0, 300 * time.Millisecond},
+		{1470, 600, 0, 300 * time.Millisecond},
+		{1470, 1466, 0, 300 * time.Millisecond},
+		{1470, 1370, 0.2, 8 * time.Second},
+		{8970, 0, 0.2, 8 * time.Second},
+		{8970, 1470, 0, 400 * time.Millisecond},
+		{8970, 1370, 0.2, 8 * time.Second},
+		{60000, 1370, 0, 400 * time.Millisecond},
+	} {
+		for seed := range uint64(5) {
+			t.Run(fmt.Sprintf("%d of %d, loss %v, seed %d", c.carries, c.mtu, c.loss, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n := simnet.New(seed)
+					defer n.Close()
+					way := simnet.Link{MTU: c.carries, Latency: rtt / 2, Loss: c.loss}
+					n.Link(addrA, addrB, way)
+					n.Link(addrB, addrA, simnet.Link{Latency: rtt / 2, Loss: c.loss})
+					p := openNarrow(t, n, c.mtu, Config{})
+					defer p.a.Close()
+					defer p.b.Close()
+					began := time.Now()
+					if err := p.toB.Write(t.Context(), write(0, pattern(1, 100), 100, 1)); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); c.loss == 0 && took > 3*rtt {
+						t.Errorf("a small transaction took %v", took)
+					}
+					data := pattern(2, 100_000)
+					if err := p.toB.Write(t.Context(), write(4096, data, 0, 2)); err != nil {
+						t.Fatal(err)
+					}
+					took := time.Since(began)
+					if took > sure+c.within {
+						t.Errorf("took %v", took)
+					}
+					if !bytes.Equal(p.memB.Bytes()[4096:][:len(data)], data) {
+						t.Error("other bytes arrived")
+					}
+					want := wholeFrame(frame.HeaderSize, c.mtu)
+					if c.carries > 0 {
+						want = wholeFrame(frame.HeaderSize, c.carries)
+					}
+					got := p.toB.Stats().FrameSize
+					if got > want || c.loss == 0 && got != want || got < want*3/4 {
+						t.Errorf("frames of %d bytes, where %d are carried", got, want)
+					}
+					told := p.count(FramesShortened, RefusedNone)
+					if wants := got < wholeFrame(frame.HeaderSize, c.mtu); wants != (told == 1) || told > 1 {
+						t.Errorf("told %d times", told)
+					}
+					t.Logf("%v, %d size probes, frames of %d", took, p.toB.Stats().SizeProbes, got)
+				})
+			})
+		}
+	}
+}
+
+// onAWayThatIsWide runs a test, of the two endpoints of openNarrow, when the first has written data in frames as long as
+// its interface carries, with a completion word of 1.
+func onAWayThatIsWide(t *testing.T, test func(t *testing.T, n *simnet.Network, p *pair, data []byte)) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		p := openNarrow(t, n, 1470, Config{GiveUp: 3 * time.Second})
+		defer p.a.Close()
+		defer p.b.Close()
+		data := pattern(3, 100_000)
+		if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 1)); err != nil {
+			t.Fatal(err)
+		}
+		test(t, n, p, data)
+	})
+}
+
+// TestNarrowerDuringTransactions checks that nothing is lost or doubled when the path begins to carry
+// less: it is found why nothing is acknowledged, and a Reset finds the length.
+func TestNarrowerDuringTransactions(t *testing.T) {
+	onAWayThatIsWide(t, func(t *testing.T, n *simnet.Network, p *pair, data []byte) {
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(frame.HeaderSize, 1470) {
+			t.Fatalf("frames of %d bytes", n)
+		}
+		n.Link(addrA, addrB, simnet.Link{MTU: 1370})
+		err := p.toB.Write(t.Context(), write(0, data, 1<<20, 2))
+		var narrow *NarrowError
+		if !errors.Is(err, ErrNarrow) || !errors.Is(err, ErrPeerDown) || !errors.As(err, &narrow) || narrow.Carried != wholeFrame(frame.HeaderSize, 1370) || narrow.Frame != wholeFrame(frame.HeaderSize, 1470) {
+			t.Fatalf("%v", err)
+		}
+		if got := p.memB.Load32(1 << 20); got != 1 {
+			t.Errorf("the flag is %d", got)
+		}
+		if err := p.toB.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 3)); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(frame.HeaderSize, 1370) {
+			t.Errorf("frames of %d bytes", n)
+		}
+	})
+}
+
+// TestNarrowerAfterASilence checks that a path that became narrower is found again after a silence
+// in which it was asked, however short the time between.
+func TestNarrowerAfterASilence(t *testing.T) {
+	for away := 5 * time.Millisecond; away < 2*time.Second; away += away / 5 {
+		onAWayThatIsWide(t, func(t *testing.T, n *simnet.Network, p *pair, data []byte) {
+			n.Link(addrA, addrB, simnet.Link{Down: true})
+			time.AfterFunc(away, func() { n.Link(addrA, addrB, simnet.Link{}) })
+			if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 2)); err != nil {
+				t.Fatal(err)
+			}
+			n.Link(addrA, addrB, simnet.Link{MTU: 1370})
+			if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 3)); !errors.Is(err, ErrNarrow) {
+				t.Errorf("away for %v: %v", away, err)
+			}
+		})
+	}
+}
+
+// TestNotNarrow checks that the error of a peer that refuses what is written, and of one that is
+// gone, says that and not that the path is narrow.
+func TestNotNarrow(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			p := openNarrow(t, n, 1470, Config{GiveUp: 3 * time.Second})
+			defer p.a.Close()
+			defer p.b.Close()
+			p.toB.size.Store(0) // not known
+			if err := p.toB.Write(t.Context(), write(0, pattern(1, 5000), 1<<20, 1)); err != nil {
+				t.Fatal(err)
+			}
+			at := uint32(1 << 28)
+			if gone {
+				n.Link(addrA, addrB, simnet.Link{Down: true})
+				at = 0
+			}
+			err := p.toB.Write(t.Context(), write(at, pattern(1, 5000), 0, 1))
+			if !errors.Is(err, ErrPeerDown) || errors.Is(err, ErrNarrow) {
+				t.Errorf("gone %v: %v", gone, err)
+			}
+			if !gone && p.toB.Stats().SizeProbes < 2 {
+				t.Error("was not asked why")
+			}
+		})
+	}
+}
+
+// TestTooLargeOnANarrowPath checks that what takes too many messages only now that frames are
+// shorter fails, and that what was posted after it does not.
+func TestTooLargeOnANarrowPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		n.Link(addrA, addrB, simnet.Link{MTU: 1370})
+		p := openNarrow(t, n, 1470, Config{})
+		defer p.a.Close()
+		defer p.b.Close()
+		p.toB.size.Store(0)
+		large := &Transaction{Segments: []Segment{{0, make([]byte, 90_000_000)}}}
+		errs := make(chan error, 2)
+		large.Done = func(_ *Transaction, err error) { errs <- err }
+		behind := write(0, pattern(1, 5000), 1<<20, 1)
+		behind.Done = large.Done
+		for _, tr := range []*Transaction{large, behind} {
+			if err := p.toB.Post(tr); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-errs; !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+		if err := p.toB.Post(&Transaction{Segments: large.Segments}); err != ErrTooLarge {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package dgrdma
+
+import (
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// terms are what both halves of a connection know and read without a lock: what it was
+// made with, which never changes, and a few words that change by themselves.
+type terms struct {
+	cfg        *Config        // the endpoint's
+	headroom   int            // before each frame, for the transport
+	header     int            // length of the header of a frame with messages
+	offers     *localServices // the endpoint's
+	peer       Peer
+	to         *transport.Addr // peer.Addr, shared by all connections to it
+	profile    Profile
+	most       int    // length of a full frame, if the way carries what its first part does
+	sure       int    // and of one that it surely carries
+	narrow     int    // and of one that every way carries
+	emptyIndex uint16 // index of a message without data
+	mayCheck   bool   // frames have a checksum if the peer's have
+
+	channels channels // of the endpoint's services
+
+	guest     atomic.Bool   // may not write into the memory: see Endpoint.Welcome
+	learned   atomic.Bool   // from what the peer sent, and not connected since
+	size      atomic.Uint64 // of the peer's memory; 0: not known
+	down      atomic.Bool   // the sending half has an error, or had one that is being told
+	nextID    atomic.Uint32 // the id after those of the last batch that was sent, an ack.Wide
+	resets    atomic.Int32  // how often the receiving half has to forget everything
+	frameSize atomic.Int32  // length of a full frame, as far as is known: what is posted is measured by it
+}
+
+func (t *terms) name() PeerName { return t.peer.name() }
+
+func (t *terms) key() peerKey { return peerKey{ids{t.peer.As, t.peer.ID}, t.peer.Addr} }
+
+// label sets what all our frames carry.
+func (t *terms) label(h *frame.Header) {
+	h.Dst, h.Src = t.profile.Destination(t.peer.As, t.peer.ID), t.peer.As
+}
+
+func (t *terms) peerError(op string, err error) error {
+	return &PeerError{ID: t.peer.ID, Addr: t.peer.Addr, Op: op, Err: err}
+}

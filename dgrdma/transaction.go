@@ -1,0 +1,130 @@
+package dgrdma
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/queue"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Segment is a run of bytes and where in the peer's memory they go.
+type Segment struct {
+	Addr  uint32
+	Bytes []byte
+}
+
+// Transaction is what is posted: data in any number of segments, then one
+// completion word, if there is one, written after all of them. The zero Transaction
+// writes nothing.
+//
+// From Post until Done the transaction and the bytes of its segments belong to
+// the library. Afterwards they may be used again, from within Done on.
+type Transaction struct {
+	Segments   []Segment
+	Completion CompletionWord
+	// Fence holds the transaction back until everything posted before it by the same
+	// [Flow], or for Conn.Post on the connection, is done, urgent ones aside: then the
+	// peer has that data and its completion words, whatever the network does. It costs a
+	// round trip in which nothing of the flow is sent.
+	Fence bool
+	// Urgent lets it pass everything on the connection that has not begun and is not
+	// urgent itself, for as long as there is some. For what is small, and keeps the other
+	// side waiting. With Fence it does nothing.
+	Urgent bool
+	// Done is called exactly once for every Post that returned nil: with nil
+	// when the peer acknowledged all of it, else with the reason. It must not block, and
+	// may Post; the package documentation says on whose goroutine it runs, under Callbacks.
+	Done func(*Transaction, error)
+	// Copied, if not nil, is called before Done when all bytes of the segments are
+	// in frames: they, and they alone, belong to the caller again. It runs under
+	// locks of the connection: it must not call the endpoint. If the transaction
+	// fails before, there is only Done.
+	Copied func(*Transaction)
+	// Packed, if not nil, is called where Copied would be, of bytes that stay the
+	// library's until Done: from then on they do not wait for a turn any more. To have
+	// none of them copied costs less.
+	Packed func(*Transaction)
+	// Cookie is the caller's.
+	Cookie any
+
+	progress
+}
+
+// progress is how far a transaction is. It is guarded by the mutex of the connection on
+// which it is posted.
+type progress struct {
+	entry    queue.Entry[Transaction] // once it has begun, id and count are assigned
+	next     *Transaction             // in finished
+	flow     *Flow                    // to which it was posted
+	waiter   *writer
+	err      error
+	begunAt  ack.Instant
+	leaves   uint64 // the number of batches when the last has left that has bytes of it
+	id       uint32
+	frames   uint32 // unacknowledged frames that hold messages of it
+	segment  uint32 // next segment to be packed, and how much of it is
+	offset   uint32
+	base     uint32 // where the peer's service begins
+	count    uint16 // messages
+	packed   uint16 // messages in frames so far
+	posted   bool
+	letter   bool // addresses count from base
+	complete bool // all messages are in frames
+}
+
+// Bytes returns the data bytes of all segments.
+func (t *Transaction) Bytes() (n int) {
+	for i := range t.Segments {
+		n += len(t.Segments[i].Bytes)
+	}
+	return n
+}
+
+// finished is a chain of transactions whose Done is to be called. They are in no queue.
+type finished struct {
+	head, tail *Transaction
+}
+
+func (f *finished) add(t *Transaction, err error) {
+	t.err = err
+	f.append(t)
+}
+
+func (f *finished) append(t *Transaction) {
+	if f.head == nil {
+		f.head = t
+	} else {
+		f.tail.next = t
+	}
+	f.tail = t
+}
+
+// deliver calls Done for each. No lock may be held.
+func (f *finished) deliver() {
+	for f.head != nil {
+		t := f.head
+		f.head = t.next
+		t.next, t.posted = nil, false
+		switch {
+		case t.Done != nil:
+			t.Done(t, t.err)
+		case t.waiter != nil:
+			t.waiter.answer(t.err)
+		}
+	}
+}
+
+// address returns where an address of the transaction is at the peer.
+func (t *Transaction) address(a uint32) uint32 { return a + t.base }
+
+// word returns where the completion word goes.
+func (t *Transaction) word() uint32 {
+	if t.Completion.IsZero() {
+		return frame.NoCompletion
+	}
+	return t.address(t.Completion.Addr())
+}
+
+// describe sets what all messages of a transaction say.
+func (t *Transaction) describe(m *frame.Message) {
+	m.Txn, m.CompletionAddr, m.CompletionValue, m.Count = t.id, t.word(), t.Completion.Value(), t.count
+}

@@ -1,0 +1,215 @@
+package dgrdma
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/admission"
+	"github.com/dgrdma/dgrdma/endpoint/outgoing"
+	"github.com/dgrdma/dgrdma/endpoint/session"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+const _ = uint(outgoing.MaxBatch - admission.MostAnswers) // they are one batch
+
+// countUnknown counts what came and belongs to no connection.
+func (e *Endpoint) countUnknown(d *transport.Datagram) {
+	e.unknown.FramesReceived++
+	e.unknown.BytesReceived += uint64(len(d.Data))
+}
+
+// refuseUnknown counts why a frame of an unknown source was refused, and tells the program.
+func (e *Endpoint) refuseUnknown(why Reason, who PeerName) {
+	e.unknown.Refused[why]++
+	if e.cfg.OnEvent != nil || e.cfg.Logger != nil {
+		e.event(Event{Kind: FrameRefused, Peer: who, Reason: why})
+	}
+}
+
+// admissionReasons are the reasons of the gate as an endpoint counts them.
+var admissionReasons = [admission.Reasons]Reason{
+	admission.WrongDestination: RefusedDestination, admission.UnknownSource: RefusedSource, admission.Sealed: RefusedSealed,
+	admission.NoChecksum: RefusedChecksum, admission.NoSession: RefusedNoSession, admission.NoRoom: RefusedNoRoom,
+}
+
+// question is the frame at hand, as far as it bounds what is answered.
+func (e *Endpoint) question(size int) admission.Question {
+	return admission.Question{Size: size, Checked: e.checksum}
+}
+
+// meet acts on a frame of v1.07 of an unknown source. It returns the connection that it makes, which acts on the frame; nil: none.
+func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, d *transport.Datagram) (c *Conn) {
+	p := Peer{ID: f.Src, Addr: d.From}
+	known := f.Dst != e.cfg.ID && e.peers.find(peerKey{ids{e.cfg.ID, f.Src}, d.From}) != nil
+	switch v := e.gate.Frame(f, d.From, e.question(f.Size()), known); v.Do {
+	case admission.LearnForeign:
+		c = e.learn(now, p)
+	case admission.AnswerHello:
+		c = e.meetSession(now, f, v.Handshake, p)
+	case admission.TellID:
+		of := session.Epoch(v.Handshake.Sender)
+		o := session.Frame{Kind: session.Refused, Sender: of, Receiver: of, Refusal: session.WrongID}
+		if told := e.answerUnknown(peerKey{ids{f.Dst, f.Src}, d.From}, o, f.Size()); told && f.Dst == 0 {
+			break // it asked for the id
+		}
+		fallthrough
+	default:
+		e.refuseUnknown(admissionReasons[v.Why], p.name())
+	}
+	if c == nil {
+		e.countUnknown(d)
+	}
+	return c
+}
+
+// meetSession answers a frame of the handshake, or makes the connection to a peer that confirms what it was told.
+func (e *Endpoint) meetSession(now ack.Instant, f *frame.Frame, h frame.Handshake, p Peer) (c *Conn) {
+	key := peerKey{ids{f.Dst, f.Src}, p.Addr}
+	in := handshakeOf(h)
+	no, refusal := e.accepts(now, p.Addr), session.NoRoom
+	if no == admission.UnknownSource {
+		refusal = session.NoUnknown
+	}
+	var x taken
+	takes := false
+	e.epochs.with(key, now, func(all session.Epochs) {
+		x.m, x.o, takes = session.Answer(session.At{Now: now, Takes: no == admission.NotRefused}, all, &in, refusal)
+	})
+	if takes {
+		if c = e.learn(now, p); c != nil { // which acts on the frame
+			x := x // so that only this one is allocated
+			c.mu.Lock()
+			c.session.tx.taken = &x
+			c.mu.Unlock()
+		}
+		return c
+	}
+	why := RefusedNoSession
+	if x.o.Reply.Kind == session.Refused {
+		why = admissionReasons[no]
+	}
+	if e.answerUnknown(key, x.o.Reply, f.Size()) && x.o.Reply.Kind == session.Welcome {
+		e.epochs.welcomes(now)
+	} else {
+		e.refuseUnknown(why, p.name())
+	}
+	return nil
+}
+
+// meetFrame acts on a frame of a session of an unknown source.
+func (e *Endpoint) meetFrame(f *frame.SessionFrame, from transport.Addr) {
+	v := e.gate.SessionFrame(f)
+	if v.Do == admission.AnswerReset {
+		e.answerReset(peerKey{ids{f.Dst, f.Src}, from}, f)
+	}
+	e.refuseUnknown(admissionReasons[v.Why], PeerName{f.Src, from})
+}
+
+// accepts returns why no peer would be learned at that address, if none would.
+func (e *Endpoint) accepts(now ack.Instant, at transport.Addr) admission.Reason {
+	switch _, s := e.peers.room(now, at); {
+	case !e.gate.Accepts():
+		return admission.UnknownSource
+	case s == admission.NoPlace:
+		return admission.NoRoom
+	}
+	return admission.NotRefused
+}
+
+// learn makes the connection to a peer that was not configured, if there is room,
+// which is found out before anything is made.
+func (e *Endpoint) learn(now ack.Instant, p Peer) *Conn {
+	evicted, s := e.peers.room(now, p.Addr)
+	switch s {
+	case admission.NoPlace:
+		e.refuseUnknown(RefusedNoRoom, p.name())
+		return nil
+	case admission.AfterEviction:
+		evicted.end() // it may be there after all: what it sends is answered
+		e.unknown.Dismissed++
+	}
+	c, err := e.newConn(p, now, connectPeer(true))
+	if err == nil {
+		c.learned.Store(true)
+		c.guest.Store(!e.gate.MayWrite())
+		c.rx.held.Share()
+		c, err = e.enter(c)
+	}
+	if err != nil {
+		e.refuseUnknown(RefusedSource, p.name()) // the endpoint is about to be closed
+	}
+	return c // nil, if there is an error
+}
+
+// learnedPeer is a connection as the places of learned peers see it, under the lock of the table and the receive lock.
+type learnedPeer struct{ *Conn }
+
+func (c learnedPeer) Place() *admission.Place { return &c.place }
+
+func (c learnedPeer) Standing() admission.Standing {
+	return admission.Standing{LivedAt: c.rx.livedAt, Down: c.down.Load(), InSession: c.rx.kind.introduced()}
+}
+
+// answerUnknown has an unknown source answered at the end of the batch with a frame of the handshake, if it is one. size is that of its frame.
+func (e *Endpoint) answerUnknown(k peerKey, f session.Frame, size int) (answered bool) {
+	if f.Kind == session.NoFrame {
+		return false
+	}
+	return e.queueAnswer(k, admission.Answer{Handshake: onWire(f), Why: uint8(f.Refusal)}, size)
+}
+
+// answerReset has the sender of a frame told that there is no such session.
+func (e *Endpoint) answerReset(k peerKey, f *frame.SessionFrame) {
+	h := f.SessionHeader
+	h.Checks = false // which the checksum sets
+	e.queueAnswer(k, admission.Answer{Reset: h}, f.Size())
+}
+
+func (e *Endpoint) queueAnswer(k peerKey, a admission.Answer, size int) (answered bool) {
+	a.Local, a.Remote, a.To = k.local, k.remote, k.addr
+	switch e.replies.Add(a, e.question(size)) {
+	case admission.Added:
+		e.unknown.Challenges++
+	case admission.Again:
+		e.unknown.Duplicates++
+	case admission.Full:
+		e.unknown.Unanswered++
+		return false
+	case admission.TooBig:
+		return false
+	}
+	return true
+}
+
+// Reply implements run.Engine: it puts the answers to unknown sources into a batch of their own. It is called with both locks.
+func (e engine) Reply() {
+	b := &e.batch
+	bytes := 0
+	all := e.replies.All()
+	for i := range all {
+		a := &all[i]
+		buf := b.Small()
+		var own frame.Refusal
+		if a.Handshake.Kind == frame.HandshakeRefused {
+			own = frame.Refusal{ID: e.cfg.ID, Size: e.Size()}
+		}
+		buf = buf[:b.Headroom()+a.Put(buf[b.Headroom():], own, e.localServices.to(!e.gate.MayWrite()))]
+		if a.Handshake.Checks {
+			buf = addChecksum(buf, b.Headroom())
+		}
+		to := a.To // what Outgoing.To points to never changes, and the replies will
+		b.Add(&to, buf, nil, nil)
+		bytes += len(buf) - b.Headroom()
+		if t := e.cfg.Trace; t != nil && t.FrameSent != nil {
+			t.FrameSent(PeerName{a.Remote, a.To}, buf[b.Headroom():], false)
+		}
+	}
+	e.mu.Lock()
+	e.gone.FramesSent += uint64(len(all))
+	e.gone.BytesSent += uint64(bytes)
+	e.mu.Unlock()
+	e.replies.Clear()
+	e.Flush()
+	if e.sealed != nil {
+		e.transmit(e.sealed.TakeAnswers())
+	}
+}
