@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dgrdma/dgrdma/link"
 )
@@ -60,13 +59,12 @@ func TestPingLinkEnds(t *testing.T) {
 	}
 	defer h.Close()
 	var out outbox
-	pinged := make(chan *link.Link, 1)
+	came, measured := 0, make(chan *link.Link, 1)
 	port, err := h.Listen(pingPort, &link.Options{
 		Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: func(l *link.Link, m link.Message) {
 			out.answer(l, m)
-			select {
-			case pinged <- l:
-			default:
+			if came++; came == 3 { // the client has measured the second: it sends one after the other
+				measured <- l
 			}
 		},
 	})
@@ -79,8 +77,7 @@ func TestPingLinkEnds(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		l := <-pinged
-		time.Sleep(50 * time.Millisecond) // the client has its answer
+		l := <-measured
 		l.Close()
 	})
 	code, got, stderr := ping(t, "--link", "-i", "10ms", "-n", "100000", "--wait", "9s", "--to", h.URL())
