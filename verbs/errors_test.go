@@ -309,23 +309,25 @@ func TestFaultsWithoutANumber(t *testing.T) {
 // TestContextEndsAQueuePair: Err says that it was a context of this side that ended, and what else was posted knows it, too.
 func TestContextEndsAQueuePair(t *testing.T) {
 	enough := errors.New("it has taken long enough")
+	const soon = 500 * time.Millisecond // of a context that had ended before the call nothing would be said
 	for name, c := range map[string]struct {
 		context func(t *testing.T) (context.Context, context.CancelFunc)
 		are     []error
 	}{
 		"deadline": {func(t *testing.T) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(t.Context(), 20*time.Millisecond)
+			return context.WithTimeout(t.Context(), soon)
 		}, []error{context.DeadlineExceeded}},
 		"canceled": {func(t *testing.T) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(20*time.Millisecond, cancel)
+			time.AfterFunc(soon, cancel)
 			return ctx, cancel
 		}, []error{context.Canceled}},
 		"cause": {func(t *testing.T) (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(t.Context(), 20*time.Millisecond, enough)
+			return context.WithTimeoutCause(t.Context(), soon, enough)
 		}, []error{context.DeadlineExceeded, enough}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
 			e := connect(t, nil, nil)
 			if err := e.a.PostReceive(verbs.Receive{ID: 7, Data: make([]byte, 8)}); err != nil {
 				t.Fatal(err)
