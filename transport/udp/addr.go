@@ -160,9 +160,3 @@ func (z *zones) write(n *mmsg.Name, a transport.Addr, v6 bool) {
 	copy(n[offIPv6:], ip[:])
 	binary.NativeEndian.PutUint32(n[offScope:], z.scope(ap.Addr().Zone()))
 }
-
-// dissolve makes a connected socket one that anyone may send to.
-func dissolve(fd int) {
-	unspecified := unix.RawSockaddr{Family: unix.AF_UNSPEC}
-	mmsg.Connect(fd, &unspecified)
-}

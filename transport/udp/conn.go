@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
@@ -22,11 +20,13 @@ type Conn struct {
 	fixed   bool // and asked for
 	gro     bool
 	buffers Buffers
+	wanted  int // as Config.Buffer says
 
-	gso     atomic.Bool                    // cleared when a device refuses
-	focused atomic.Pointer[transport.Addr] // the one peer, if the socket is connected
-	routes  *rtnl.Socket                   // nil where the system does not let us ask
+	gso     atomic.Bool           // cleared when a device refuses
+	focused atomic.Pointer[focus] // the one peer, if there is a socket that is connected to it
+	routes  *rtnl.Socket          // nil where the system does not let us ask
 
+	focusing focusing
 	receiving
 	sending
 
@@ -95,27 +95,6 @@ func (c *Conn) wayMTU(to transport.Addr) int {
 	return c.mtu
 }
 
-// Focus implements [transport.Conn]. A connected socket looks for no route:
-// without offload that is a sixth of what sending costs. One of IPv6 would hear nobody at
-// another address when it is connected no more: the kernel keeps that of the peer
-// (__udp_disconnect leaves sk_v6_daddr alone, and the lookup asks it). One at all addresses
-// would hear the peer only at that one which the kernel chooses.
-func (c *Conn) Focus(peer transport.Addr) {
-	if c.v6 || c.every {
-		return
-	}
-	c.socket.Control(func(fd int) error {
-		if c.focused.Swap(nil) != nil {
-			// What is being sent without an address fails from now on, as loss.
-			dissolve(fd)
-		}
-		if c.LocalAddr().Sends(peer) && unix.Connect(fd, sockaddr(peer.AddrPort(), false)) == nil {
-			c.focused.Store(&peer)
-		}
-		return nil
-	})
-}
-
 // LocalAddr implements [transport.Conn].
 func (c *Conn) LocalAddr() transport.Addr { return transport.UDPAddr(c.local) }
 
@@ -130,7 +109,9 @@ func (c *Conn) Close() error {
 	if c.routes != nil {
 		c.routes.Close()
 	}
-	return c.socket.Close()
+	err := c.socket.Close()
+	c.focusing.close()
+	return err
 }
 
 // Select implements [transport.Conn]: the port alone selects.
@@ -138,10 +119,5 @@ func (c *Conn) Select(uint16) error { return nil }
 
 // Stats implements [transport.Conn].
 func (c *Conn) Stats() transport.Stats {
-	s := transport.Stats{SendDrops: c.sendDrops.Load(), Truncated: c.truncated.Load(), Foreign: c.foreign.Load()}
-	c.socket.Control(func(fd int) error {
-		s.KernelDrops = mmsg.Drops(fd)
-		return nil
-	})
-	return s
+	return transport.Stats{SendDrops: c.sendDrops.Load(), KernelDrops: c.drops(), Truncated: c.truncated.Load(), Foreign: c.foreign.Load()}
 }

@@ -18,6 +18,14 @@
 // is sent to the peer is lost, and nothing else. What was sent to a group or by broadcast counts as
 // foreign, and is not answered. [Addresses] lists by which addresses peers reach the socket.
 //
+// # One peer
+//
+// A socket that has one peer only ([Conn.Focus]) is connected to it, which spares the kernel the
+// look for a route and the address of ours with each datagram: a tenth of a round trip. One at all addresses, or at one of IPv6,
+// keeps its first socket beside a second one that is connected, at the same port. It goes on with
+// the first when it has other peers, or may have. An error that the kernel tells a connected socket is that of another
+// datagram than the one at hand, or an invention; so what failed is tried once more.
+//
 // # Offload
 //
 // Where the kernel can, runs of equally long frames leave as one message that it

@@ -96,33 +96,11 @@ func open(v6 bool) (int, error) {
 }
 
 func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
-	// Never fragmented, and whatever the network reports of a path's MTU is not
-	// believed: with IP_PMTUDISC_DO, one forged packet would stop a flow. With INTERFACE the kernel
-	// does not even note it for others, such as TCP; but over IPv4 it lets routers fragment, and what is
-	// put together from fragments at such rates may be of two packets (RFC 4963).
-	var err error
-	set := func(level, option, value int) {
-		err = errors.Join(err, os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value)))
-	}
-	if c.v6 {
-		only := 1
-		if c.every {
-			only = 0
-			set(unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
-		}
-		set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only)
-		set(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_INTERFACE)
-	}
-	if c.every {
-		set(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-	}
-	if c.every || !c.v6 {
-		set(unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
-	}
-	if err != nil {
+	if err := setAddressing(fd, c.v6, c.every); err != nil {
 		return err
 	}
-	c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
+	c.wanted = cfg.Buffer
+	c.buffers = mmsg.SetBuffers(fd, c.wanted)
 	if err := bind(fd, want, freePort); err != nil {
 		return refused.Bind(os.NewSyscallError("bind", err), c.every)
 	}
@@ -137,6 +115,33 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 	}
 	c.gro = !cfg.NoGRO && unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
 	return nil
+}
+
+// setAddressing sets what a socket's addresses, and the frames that it sends, may be.
+func setAddressing(fd int, v6, every bool) (err error) {
+	// Never fragmented, and whatever the network reports of a path's MTU is not
+	// believed: with IP_PMTUDISC_DO, one forged packet would stop a flow. With INTERFACE the kernel
+	// does not even note it for others, such as TCP; but over IPv4 it lets routers fragment, and what is
+	// put together from fragments at such rates may be of two packets (RFC 4963).
+	set := func(level, option, value int) {
+		err = errors.Join(err, os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value)))
+	}
+	if v6 {
+		only := 1
+		if every {
+			only = 0
+			set(unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
+		}
+		set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only)
+		set(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_INTERFACE)
+	}
+	if every {
+		set(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	}
+	if every || !v6 {
+		set(unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
+	}
+	return err
 }
 
 // Buffers are the sizes of the socket's buffers, as the kernel counts them: with

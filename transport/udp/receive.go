@@ -19,6 +19,7 @@ type receiving struct {
 	n, next int    // datagrams of in
 	rest    []byte // of the one before next
 	segment int
+	by      *focus // whose socket brought it; nil: the first one
 	from    transport.Addr
 	raw     mmsg.Name // from, as the kernel has it
 	told    told      // of the one before next
@@ -54,7 +55,7 @@ func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
 	for n == 0 {
 		r.in.Done(r.n)
 		r.n, r.next = 0, 0
-		got, err := r.in.Receive(c.socket, wait)
+		got, err := c.take(wait)
 		if err == unix.ENETDOWN {
 			continue // it may come up again
 		}
@@ -67,6 +68,17 @@ func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// take receives from the socket that Focus says.
+func (c *Conn) take(wait time.Duration) (int, error) {
+	r := &c.receiving
+	if c.focused.Load() != r.by {
+		if n, err := c.turn(); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return r.in.Receive(c.hearsFrom(r.by), wait)
 }
 
 // unpack fills dst with what was received, and returns how much that is.
@@ -84,8 +96,9 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 				continue
 			}
 			r.told.read(r.in.Control(i))
+			second := r.by != nil && r.by.second
 			name := r.in.Name(i)
-			if c.every && !r.told.ours || portless(name) {
+			if !second && (c.every && !r.told.ours || portless(name)) {
 				c.foreign.Add(1)
 				continue
 			}
@@ -94,7 +107,9 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 			if r.told.segment > 0 {
 				r.segment = r.told.segment
 			}
-			if *name != r.raw || r.told.asked != r.asked || r.from.IsZero() {
+			if second {
+				r.from = r.by.peer // nobody else's comes there
+			} else if *name != r.raw || r.told.asked != r.asked || r.from.IsZero() {
 				r.raw, r.asked = *name, r.told.asked
 				if r.from = r.zones.read(name, c.v6); !r.from.Single() {
 					r.from, r.rest = transport.Addr{}, nil

@@ -21,6 +21,7 @@ const (
 // sending is what Send keeps. It belongs to who calls it.
 type sending struct {
 	out   *mmsg.Batch
+	by    *mmsg.Socket // where what is in out leaves
 	zones zones
 	last  *transport.Addr // whose address is in raw
 	raw   mmsg.Name
@@ -92,16 +93,17 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 			i++
 			continue
 		}
-		length := lenInet4
+		by, length, from := c.socket, lenInet4, s.from
 		switch {
-		case focused != nil && *focused == *o.To:
-			length = 0
+		case focused != nil && focused.peer == *o.To:
+			by, length, from = focused.socket, 0, nil
 		case c.v6:
 			length = lenInet6
 		}
-		if !s.out.Fits(3) {
+		if !s.out.Fits(3) || s.out.Len() > 0 && by != s.by {
 			return i
 		}
+		s.by = by
 		name := s.out.Begin(length)
 		if name == nil {
 			return i
@@ -136,8 +138,8 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		if segments > 1 {
 			s.out.AddUint16(unix.SOL_UDP, unix.UDP_SEGMENT, uint16(size))
 		}
-		if len(s.from) > 0 {
-			c.leaveFrom(s.from)
+		if len(from) > 0 {
+			c.leaveFrom(from)
 		}
 		if focused != nil {
 			continue // there is no crowd
@@ -156,7 +158,7 @@ func (c *Conn) transmit(start, end int) (int, error) {
 	again, refused := false, s.refused > 0
 	s.refused = 0
 	for i := 0; i < s.out.Len(); {
-		n, err := s.out.Send(c.socket, i)
+		n, err := s.out.Send(s.by, i)
 		if n > 0 {
 			if refused && i == 0 {
 				// The first frame of the run leaves alone, as long as any: it is runs that the
@@ -170,7 +172,7 @@ func (c *Conn) transmit(start, end int) (int, error) {
 		frames := s.framesOf(i, end)
 		switch err {
 		case unix.EIO, unix.EINVAL, unix.EMSGSIZE:
-			if frames > 1 {
+			if frames > 1 && again {
 				// The reason may also lie with this peer: a route that became a black hole, a
 				// device that became too narrow, an address of ours that is gone.
 				s.refused = frames
@@ -184,11 +186,14 @@ func (c *Conn) transmit(start, end int) (int, error) {
 			return s.first[i] - start, fmt.Errorf("dgrdma: send over UDP from %v: %w", c.local, os.NewSyscallError("sendmmsg", err))
 		default:
 			if _, passing := err.(unix.Errno); !passing {
+				if s.by != c.socket && !c.socket.Closed() {
+					err = nil // Focus ended meanwhile: from the first socket, then
+				}
 				return s.first[i] - start, err
 			}
 		}
 		// A connected socket tells of an earlier datagram like this, or of one that
-		// a stranger invented, and has not tried this one. EFAULT: what is to be sent is
+		// a stranger invented (a report of a narrower path is EMSGSIZE), and has not tried this one. EFAULT: what is to be sent is
 		// in a mapped file that was cut.
 		if again = !again; again {
 			continue
