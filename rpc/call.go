@@ -20,6 +20,9 @@ type Call struct {
 	sent    []func()
 }
 
+// overTCP is what [Call.Transport] says of a connection without RDMA.
+const overTCP = "tcp"
+
 // peer is what a handler may know of a connection.
 type peer interface {
 	RemoteAddr() net.Addr

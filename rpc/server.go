@@ -75,7 +75,7 @@ type Server struct {
 	opts     ServerOptions
 	budget   budget // for items that are fetched
 	replies  budget
-	programs map[uint32][]served
+	programs map[uint32][]*served
 	slots    slots
 	partTime time.Duration // of [rpcrdma.Config]; First as well
 	takeTime time.Duration // over RDMA: for how long a client may take nothing
@@ -98,11 +98,12 @@ type Server struct {
 type served struct {
 	program *Program
 	handler Handler
+	calls   []callsByTransport // by the number of the procedure
 }
 
 // NewServer returns a server without programs. nil stands for usual options.
 func NewServer(o *ServerOptions) *Server {
-	s := &Server{programs: make(map[uint32][]served), listeners: make(map[io.Closer]bool), conns: make(map[serverCarrier]bool)}
+	s := &Server{programs: make(map[uint32][]*served), listeners: make(map[io.Closer]bool), conns: make(map[serverCarrier]bool)}
 	if o != nil {
 		s.opts = *o
 	}
@@ -126,7 +127,7 @@ func NewServer(o *ServerOptions) *Server {
 // Handle has h carry out the calls of p. All programs are named before the server serves. Versions of a
 // program are named one by one.
 func (s *Server) Handle(p *Program, h Handler) {
-	s.programs[p.Number] = append(s.programs[p.Number], served{p, h})
+	s.programs[p.Number] = append(s.programs[p.Number], &served{p, h, make([]callsByTransport, max(1, len(p.Procedures)))})
 }
 
 // ServeTCP accepts connections, and serves them until the server is closed, which it says by
@@ -317,10 +318,11 @@ func (s *Server) find(c *serverCall, answer *replyHeader) {
 		return
 	}
 	answer.low, answer.high = versions[0].program.Version, versions[0].program.Version
+	var found *served
 	for _, v := range versions {
 		answer.low, answer.high = min(answer.low, v.program.Version), max(answer.high, v.program.Version)
 		if v.program.Version == c.header.version {
-			c.Program, c.handler = v.program, v.handler
+			c.Program, c.handler, found = v.program, v.handler, v
 		}
 	}
 	if c.Program == nil {
@@ -330,7 +332,9 @@ func (s *Server) find(c *serverCall, answer *replyHeader) {
 	c.Procedure, c.XID, c.Auth = c.header.procedure, c.header.xid, c.header.credential
 	if c.procedure = c.Program.procedure(c.Procedure); c.procedure == nil && c.Procedure != 0 {
 		answer.status = statusProcedureUnavailable
+		return
 	}
+	found.calls[c.Procedure].add(c.conn)
 }
 
 // carryOut has the handler carry out a call, and answers it.

@@ -68,7 +68,7 @@ func (c *serverConn) lastActive() int64        { return c.active.Load() }
 func (c *serverConn) caller() *Client          { return c.callbacks.of(c.server, c.RemoteAddr(), c.newCaller) }
 
 func (c *serverConn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
-func (c *serverConn) transport() string    { return "tcp" }
+func (c *serverConn) transport() string    { return overTCP }
 
 // serve reads calls until the end of the connection, and waits until all are answered or dropped.
 func (c *serverConn) serve() error {

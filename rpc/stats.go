@@ -1,6 +1,12 @@
 package rpc
 
-import "sync/atomic"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"sync/atomic"
+)
 
 // ServerStats counts what a [Server] has done since it began. Tags name the counters for package metrics.
 type ServerStats struct {
@@ -21,6 +27,49 @@ type ServerStats struct {
 	Slow        uint64 `count:"connections_slow" help:"Connections that were closed because the client took too long to send or to take something."`
 
 	Callbacks ClientStats // calls of handlers to clients
+}
+
+// ProcedureStats counts the calls of one procedure of a server, the calls that are answered by an error as well.
+type ProcedureStats struct {
+	Program   *Program
+	Number    uint32
+	TCP, RDMA uint64
+}
+
+// Name is the name of the procedure, or its number if the table has none.
+func (p *ProcedureStats) Name() string {
+	if of := p.Program.procedure(p.Number); of != nil && of.Name != "" {
+		return of.Name
+	}
+	return strconv.FormatUint(uint64(p.Number), 10)
+}
+
+// callsByTransport counts the calls of a procedure.
+type callsByTransport struct{ tcp, rdma atomic.Uint64 }
+
+func (n *callsByTransport) add(from peer) {
+	if from.transport() == overTCP {
+		n.tcp.Add(1)
+	} else {
+		n.rdma.Add(1)
+	}
+}
+
+// Procedures returns the counts of all procedures of the server's programs that were called, in the order of programs, versions and numbers.
+func (s *Server) Procedures() []ProcedureStats {
+	var all []ProcedureStats
+	for _, number := range slices.Sorted(maps.Keys(s.programs)) {
+		versions := slices.SortedFunc(slices.Values(s.programs[number]), func(a, b *served) int { return cmp.Compare(a.program.Version, b.program.Version) })
+		for _, v := range versions {
+			for i := range v.calls {
+				one := ProcedureStats{v.program, uint32(i), v.calls[i].tcp.Load(), v.calls[i].rdma.Load()}
+				if one.TCP+one.RDMA > 0 {
+					all = append(all, one)
+				}
+			}
+		}
+	}
+	return all
 }
 
 type serverCounters struct {

@@ -70,7 +70,7 @@ func (a *streamServer) client() string           { return "" }
 func (a *streamServer) context() context.Context { return a.ctx }
 func (a *streamServer) caller() *Client          { return a.stream.client }
 func (a *streamServer) RemoteAddr() net.Addr     { return a.stream.nc.RemoteAddr() }
-func (a *streamServer) transport() string        { return "tcp" }
+func (a *streamServer) transport() string        { return overTCP }
 
 func (a *streamServer) answer(c *serverCall) {
 	c.out.inline, c.out.items = c.enc.Bytes(), c.enc.Items()

@@ -96,7 +96,7 @@ func TestMetricsOfNFS(t *testing.T) {
 	for name, count := range map[string]string{
 		`nfs_calls_total\{server="S",status="NFS3_OK"\}`: "[1-9].*", `nfs_calls_total\{server="S",status="NFS3ERR_NOENT"\}`: "[2-9]",
 		`nfs_bytes_total\{of="read",server="S"\}`: "2000", `nfs_bytes_total\{of="write",server="S"\}`: "0",
-		`rpc_calls_total\{server="S"\}`: "[1-9].*", `rpc_calls_unavailable_total\{server="S"\}`: "2", `rpc_credits\{server="S"\}`: "64", `rpc_connections\{server="S"\}`: `\d+`,
+		`rpc_calls_total\{server="S"\}`: "[1-9].*", `rpc_procedure_calls_total\{procedure="READ",program="NF[S]",server="S",transport="rdma",version="3"\}`: "[1-9].*", `rpc_calls_unavailable_total\{server="S"\}`: "2", `rpc_credits\{server="S"\}`: "64", `rpc_connections\{server="S"\}`: `\d+`,
 	} {
 		is := regexp.MustCompile(`(?m)^dgrdma_` + strings.ReplaceAll(name, "S\"", regexp.QuoteMeta("tcp"+strings.TrimPrefix(rdma, "rdma"))+`"`) + " " + count + "$")
 		eventually(t, is.String(), func() bool { return is.MatchString(get(t, "http://"+found[1]+metrics.TextPath)) })

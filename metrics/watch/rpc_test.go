@@ -53,6 +53,16 @@ func TestRPC(t *testing.T) {
 		g.Counters["calls"] < g.NFS["NFS3_OK"]+2 {
 		t.Errorf("%+v", g)
 	}
+	calls := make(map[string]uint64)
+	for _, p := range got[0].Procedures {
+		if p.Version != 3 || p.RDMA != 0 {
+			t.Errorf("%+v", p)
+		}
+		calls[p.Program+" "+p.Name] = p.TCP
+	}
+	if calls["NFS READ"] != 1 || calls["NFS CREATE"] != 1 || calls["MOUNT MNT"] != 1 || calls["NFS LOOKUP"] < 2 || calls["NFS RENAME"] != 0 {
+		t.Errorf("calls by procedure: %v", calls)
+	}
 	s.Close()
 	if got := c.View().RPC; len(got) != 0 {
 		t.Errorf("after its end: %+v", got)
