@@ -12,7 +12,7 @@ import (
 func benchReceiver(b *testing.B, order func(i int) frame.Seq) {
 	var r Receiver
 	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
-	var due Due
+	var due PendingAcks
 	due.Init(64, 0)
 	b.ReportAllocs()
 	i := 0
@@ -29,7 +29,7 @@ func benchReceiver(b *testing.B, order func(i int) frame.Seq) {
 	}
 }
 
-func takeAll(d *Due, r *Receiver) {
+func takeAll(d *PendingAcks, r *Receiver) {
 	d.Take(0, r)
 	for _, ok := d.Next(); ok; _, ok = d.Next() {
 	}
@@ -43,7 +43,7 @@ func BenchmarkReceiverInOrder(b *testing.B) {
 func BenchmarkReceiverWrap(b *testing.B) {
 	var r Receiver
 	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
-	var due Due
+	var due PendingAcks
 	due.Init(64, 0)
 	b.ReportAllocs()
 	q := frame.Seq(65536 - 64)
@@ -160,7 +160,7 @@ func BenchmarkSenderLoss(b *testing.B) {
 func BenchmarkDueTake(b *testing.B) {
 	var r Receiver
 	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
-	var d Due
+	var d PendingAcks
 	d.Init(2, 2*ms)
 	b.ReportAllocs()
 	q, now := frame.Seq(0), Instant(0)

@@ -6,7 +6,7 @@
 // any time.
 //
 // A [Receiver] filters the duplicates of one peer's frames and collects what is
-// to be acknowledged; [Due] holds that until frames take it along:
+// to be acknowledged; [PendingAcks] holds that until frames take it along:
 //
 //	New --Accept--> Duplicate --(History newer ids)--> Old
 //	                   |
@@ -21,8 +21,8 @@
 //	                  |  v                             |
 //	                  lost ----------------------------+
 //
-// Both are for peers without sessions. [Flight] and [Window] are for the others, whose acknowledgements never become false, and
-// say which copy of a frame arrived.
+// Both are for peers without sessions, in files that begin with v107. [Flight] and [ReceivedIDs] are for the others, in files that begin
+// with session: their acknowledgements never become false, and say which copy of a frame arrived.
 //
 // Invariants: an id is acknowledged once; the ids in use span less than the
 // peer's history, so that the peer can tell a retransmission from an old copy;

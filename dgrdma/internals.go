@@ -93,7 +93,7 @@
 // # Whether something was applied
 //
 // A frame of a session names it by a tag, and its id is never used again in that session: which ids
-// arrived is exact over all 32 bits, see ack.Window. So each frame is applied once, whole or not at all,
+// arrived is exact over all 32 bits, see ack.ReceivedIDs. So each frame is applied once, whole or not at all,
 // and receiving needs to count how many messages of a transaction came. A frame is
 // acknowledged only if it was applied. What the network held
 // back from an earlier session changes nothing: it has another tag.

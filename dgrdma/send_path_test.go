@@ -36,9 +36,9 @@ type halfRig struct {
 	now      ack.Instant
 	last     string
 	flows    [3]Flow
-	flying   []frame.Seq // frames that wait for acknowledgement; their ids are counted from the epoch, if there is a session
-	epoch    uint32      // the local one, in the session
-	peer     ack.Window  // what the peer got in the session
+	flying   []frame.Seq     // frames that wait for acknowledgement; their ids are counted from the epoch, if there is a session
+	epoch    uint32          // the local one, in the session
+	peer     ack.ReceivedIDs // what the peer got in the session
 	posted   []*Transaction
 	heard    frame.Seq // the newest id that the peer used
 	done     int
@@ -180,7 +180,7 @@ func (r *halfRig) batch(runs ...ack.Range) {
 	} else if len(runs) > 0 && n.rx.frames.HasSession() {
 		for _, run := range runs {
 			for i := range uint32(run.Count) {
-				if id := r.epoch + uint32(run.Start) + i; r.peer.Place(id) == ack.Fresh {
+				if id := r.epoch + uint32(run.Start) + i; r.peer.Check(id) == ack.Fresh {
 					r.peer.Arrive(r.now, id, 0)
 				}
 			}
@@ -254,11 +254,11 @@ func (r *halfRig) hear() {
 		return
 	case n != nil:
 		f := frame.SessionFrame{SessionHeader: frame.SessionHeader{ID: uint32(n.tx.m.Remote) + uint32(r.heard), Ack: r.epoch}}
-		if n.rx.frames.Place(r.now, &f) == ack.Fresh {
+		if n.rx.frames.Check(r.now, &f) == ack.Fresh {
 			n.rx.frames.Arrived(r.now, &f)
 		}
 		if again {
-			n.rx.frames.Place(r.now, &f)
+			n.rx.frames.Check(r.now, &f)
 		}
 	case again:
 		r.comesAgain(r.heard - 1)

@@ -126,7 +126,7 @@ func TestUsedIDs(t *testing.T) {
 		if n := c.Stats().Completions; n != frames {
 			t.Fatalf("%d completions, want %d", n, frames)
 		}
-		for n, id := range []int32{1, 2, frames - ack.WindowSize, frames - 1, frames, 1 - ack.WindowSize, 1 - 1<<30} {
+		for n, id := range []int32{1, 2, frames - ack.MostAhead, frames - 1, frames, 1 - ack.MostAhead, 1 - 1<<30} {
 			for range 2 {
 				s.raw(s.encodeID(uint32(id), data(life+frames+uint32(n), 1, 1, 128, pattern(1, 8))))
 			}
@@ -142,14 +142,14 @@ func TestUsedIDs(t *testing.T) {
 		}
 		// What no peer that keeps the rules sends is neither.
 		before := c.Stats()
-		for _, id := range []uint32{frames + ack.WindowSize + 1, frames + 1<<31 - 1} {
+		for _, id := range []uint32{frames + ack.MostAhead + 1, frames + 1<<31 - 1} {
 			s.raw(s.encodeID(id, data(life+frames, 1, 1, 128, pattern(1, 8))))
 		}
 		s.recv(10 * time.Millisecond)
 		if st := c.Stats(); st.RefusedBy(RefusedForeign)-before.RefusedBy(RefusedForeign) != 2 || st.Duplicates != before.Duplicates || mem.Bytes()[128] != 0 {
 			t.Errorf("too far ahead: %d copies, refused %v", st.Duplicates, st.RefusedReasons())
 		}
-		s.raw(s.encodeID(frames+ack.WindowSize, data(life+frames, 1, 1, 128, pattern(1, 8))))
+		s.raw(s.encodeID(frames+ack.MostAhead, data(life+frames, 1, 1, 128, pattern(1, 8))))
 		s.recv(10 * time.Millisecond)
 		if st := c.Stats(); st.Completions != frames+1 || mem.Bytes()[128] == 0 {
 			t.Errorf("the furthest one was not applied: refused %v", st.RefusedReasons())

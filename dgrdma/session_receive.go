@@ -99,7 +99,7 @@ func (n *sessionReceiving) rises(now ack.Instant) {
 // data acts on a frame with messages, or on a bell.
 func (n *sessionReceiving) data(now ack.Instant, f *frame.SessionFrame) (why Reason, applied bool) {
 	n.frames.Acknowledges(f.Ack)
-	switch n.frames.Place(now, f) {
+	switch n.frames.Check(now, f) {
 	case ack.Copied:
 		n.counters.Duplicates++
 		return RefusedNone, false

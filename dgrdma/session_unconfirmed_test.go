@@ -116,7 +116,7 @@ func TestUntakenIsQuoted(t *testing.T) {
 		"before the first one":    func(f *frame.SessionFrame) { f.ID-- },
 		"another session":         func(f *frame.SessionFrame) { f.Tag++ },
 		"acknowledges too much":   func(f *frame.SessionFrame) { f.Ack++ },
-		"acknowledges too little": func(f *frame.SessionFrame) { f.Ack -= ack.WindowSize + 1 },
+		"acknowledges too little": func(f *frame.SessionFrame) { f.Ack -= ack.MostAhead + 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			early(t, write(64, pattern(1, 8), 0, 1), func(c *Conn, s *fakePeer, ctl *lossController, sent []frame.SessionFrame) {

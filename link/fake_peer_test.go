@@ -38,7 +38,7 @@ type fakePeer struct {
 	seq         uint32 // of the next frame, counted from the epoch
 
 	mu      sync.Mutex
-	window  ack.Window // the frames of the host that arrived
+	arrived ack.ReceivedIDs // the frames of the host that arrived
 	welcome chan frame.Handshake
 	box     [boxSize]byte
 	letters []letter
@@ -76,7 +76,7 @@ func (s *fakePeer) greet() {
 		case h := <-s.welcome:
 			s.mu.Lock()
 			s.remoteEpoch, s.check, s.seq = h.Sender, h.Check, 1
-			s.window.Begin(h.Sender)
+			s.arrived.Begin(h.Sender)
 			s.mu.Unlock()
 			s.confirm()
 			s.wait(time.Millisecond)
@@ -156,7 +156,7 @@ func (s *fakePeer) frame(parts ...part) {
 // header returns the header of the next frame. Guarded by mu.
 func (s *fakePeer) header() frame.SessionHeader {
 	tag := session.Tag(session.Epoch(s.remoteEpoch), session.Epoch(s.localEpoch))
-	return frame.SessionHeader{Dst: s.to.ep.ID(), Src: s.id, ID: s.localEpoch + s.seq, Tag: tag, Ack: s.window.UpTo()}
+	return frame.SessionHeader{Dst: s.to.ep.ID(), Src: s.id, ID: s.localEpoch + s.seq, Tag: tag, Ack: s.arrived.UpTo()}
 }
 
 // write returns a transaction of one message.
@@ -240,16 +240,16 @@ func (s *fakePeer) take(f *frame.SessionFrame) {
 		s.place(f)
 		return
 	}
-	if now := ack.Instant(time.Now().UnixNano()); s.window.Place(f.ID) == ack.Fresh {
-		s.window.Arrive(now, f.ID, f.Copy)
+	if now := ack.Instant(time.Now().UnixNano()); s.arrived.Check(f.ID) == ack.Fresh {
+		s.arrived.Arrive(now, f.ID, f.Copy)
 		s.place(f)
 	} else {
-		s.window.ArriveAgain(now, f.ID, f.Copy)
+		s.arrived.ArriveAgain(now, f.ID, f.Copy)
 	}
 	b := make([]byte, frame.MostSessionAck)
 	hd := s.header()
 	hd.ID = f.ID
-	s.raw(b[:frame.PutSessionAckFrame(b, &hd, false, f.Copy, frame.LongestDelay, s.window.AppendRanges(nil))])
+	s.raw(b[:frame.PutSessionAckFrame(b, &hd, false, f.Copy, frame.LongestDelay, s.arrived.AppendRanges(nil))])
 }
 
 // place does what the messages of a frame ask for. Guarded by mu.

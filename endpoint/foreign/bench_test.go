@@ -18,7 +18,7 @@ func BenchmarkCodecAndWindow(b *testing.B) {
 	h.Put(buf)
 	var r ack.Receiver
 	r.Init(ack.ReceiverConfig{History: ack.MaxHistory, Repeat: true})
-	var due ack.Due
+	var due ack.PendingAcks
 	due.Init(64, 0)
 	var seq frame.Seq
 	placed := 0

@@ -29,7 +29,7 @@ func Owe(now ack.Instant, s *Sender, r *Receiver, quick bool) {
 	if s.acking {
 		s.due.Take(now, &r.recv)
 	} else {
-		r.recv.DropDue()
+		r.recv.DropPending()
 	}
 	if quick {
 		s.due.Hold(now)

@@ -174,7 +174,7 @@ func (r *Receiver) Alone(now ack.Instant, f *frame.Frame) {
 // DropBatch forgets what the peer acknowledged in this batch, and what is to be acknowledged to it.
 func (r *Receiver) DropBatch() {
 	r.acks = r.acks[:0]
-	r.recv.DropDue()
+	r.recv.DropPending()
 }
 
 // isFar reports whether an id is further ahead than those of this life can be, unless what

@@ -32,7 +32,7 @@ type Sender struct {
 	src     frame.EndpointID
 	timing  Timing
 	sender  ack.Sender
-	due     ack.Due
+	due     ack.PendingAcks
 	acking  bool      // acknowledgements are sent to this peer
 	mute    bool      // none can leave by itself: the span of ids is used up
 	begun   bool      // ids have

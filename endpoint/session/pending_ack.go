@@ -26,9 +26,9 @@ func Owe(now ack.Instant, s *Sender, r *Receiver, delay time.Duration, every int
 		return
 	}
 	p := &s.pending
-	p.upTo = r.window.UpTo()
-	p.ranges = r.window.AppendRanges(p.ranges[:0])
-	p.echo, p.echoAt = r.window.Echo(now), now
+	p.upTo = r.arrived.UpTo()
+	p.ranges = r.arrived.AppendRanges(p.ranges[:0])
+	p.echo, p.echoAt = r.arrived.Echo(now), now
 	p.frames += r.fresh
 	switch at := now.Add(delay); {
 	case r.urgent || len(p.ranges) > 0:

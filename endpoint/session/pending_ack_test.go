@@ -41,7 +41,7 @@ func TestOwe(t *testing.T) {
 	} {
 		h := newHalves(false)
 		for _, i := range x.come {
-			if f := data(first + i); h.r.Place(now, f) == ack.Fresh {
+			if f := data(first + i); h.r.Check(now, f) == ack.Fresh {
 				h.r.Arrived(now, f)
 			}
 		}

@@ -19,7 +19,7 @@ const (
 // Receiver is what is received of the frames of a session: which of them came, and what they acknowledge. It belongs to the holder of the
 // receive lock.
 type Receiver struct {
-	window        ack.Window
+	arrived       ack.ReceivedIDs
 	local, remote Epoch // of the session; 0: there is none
 	checks        bool  // its frames have a checksum
 	log           *AckLog
@@ -40,7 +40,7 @@ func (r *Receiver) Init(log *AckLog) { *r = Receiver{log: log} }
 // Begin begins a session.
 func (r *Receiver) Begin(local, remote Epoch, checks bool) {
 	r.local, r.remote, r.checks = local, remote, checks
-	r.window.Begin(uint32(remote))
+	r.arrived.Begin(uint32(remote))
 }
 
 // Forget ends the session.
@@ -80,11 +80,11 @@ func (r *Receiver) Acknowledges(upTo uint32) {
 	}
 }
 
-// Place says what is known of such a frame. The caller calls Arrived for one that is Fresh, when it was applied.
-func (r *Receiver) Place(now ack.Instant, f *frame.SessionFrame) ack.Place {
-	p := r.window.Place(f.ID)
+// Check says what is known of such a frame. The caller calls Arrived for one that is Fresh, when it was applied.
+func (r *Receiver) Check(now ack.Instant, f *frame.SessionFrame) ack.Arrival {
+	p := r.arrived.Check(f.ID)
 	if p == ack.Copied {
-		r.window.ArriveAgain(now, f.ID, f.Copy)
+		r.arrived.ArriveAgain(now, f.ID, f.Copy)
 		r.urgent = true
 	}
 	return p
@@ -92,21 +92,21 @@ func (r *Receiver) Place(now ack.Instant, f *frame.SessionFrame) ack.Place {
 
 // Arrived notes that a frame that is Fresh was applied.
 func (r *Receiver) Arrived(now ack.Instant, f *frame.SessionFrame) {
-	if f.ID != r.window.UpTo()+1 {
+	if f.ID != r.arrived.UpTo()+1 {
 		r.urgent = true
 	}
-	r.window.Arrive(now, f.ID, f.Copy)
+	r.arrived.Arrive(now, f.ID, f.Copy)
 	r.fresh++
 }
 
 // IsNewest reports whether a frame that arrived is the newest, and none before it is missing.
-func (r *Receiver) IsNewest(id uint32) bool { return r.window.UpTo() == id && !r.window.Holes() }
+func (r *Receiver) IsNewest(id uint32) bool { return r.arrived.UpTo() == id && !r.arrived.Holes() }
 
 // ArrivedRun notes that the n frames after the newest one were applied, too.
 func (r *Receiver) ArrivedRun(now ack.Instant, n int) {
-	id := r.window.UpTo()
+	id := r.arrived.UpTo()
 	for i := range uint32(n) {
-		r.window.Arrive(now, id+1+i, 0)
+		r.arrived.Arrive(now, id+1+i, 0)
 	}
 	r.fresh += n
 }
@@ -127,8 +127,8 @@ func (r *Receiver) Note(f *frame.SessionFrame) {
 
 // MayHaveSaid reports whether an acknowledgement of this side may have said upTo, as what a RESET quotes has to.
 func (r *Receiver) MayHaveSaid(upTo uint32) bool {
-	behind := int32(r.window.UpTo() - upTo)
-	return behind >= 0 && behind <= ack.WindowSize
+	behind := int32(r.arrived.UpTo() - upTo)
+	return behind >= 0 && behind <= ack.MostAhead
 }
 
 // HasAcks reports whether the peer acknowledged something in this batch.

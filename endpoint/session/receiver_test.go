@@ -103,7 +103,7 @@ func TestReceiverForgets(t *testing.T) {
 	h := newHalves(true)
 	h.r.Acknowledges(uint32(here))
 	f := data(uint32(there) + 2)
-	h.r.Place(0, f)
+	h.r.Check(0, f)
 	h.r.Arrived(0, f)
 	b := make([]byte, 1500)
 	head := frame.SessionHeader{Tag: Tag(here, there)}
@@ -151,7 +151,7 @@ func TestMayHaveSaid(t *testing.T) {
 		r.Begin(here, remote, false)
 		r.ArrivedRun(0, 10)
 		upTo := uint32(remote) + 10
-		for d, want := range map[uint32]bool{0: true, 1: true, ack.WindowSize: true, ack.WindowSize + 1: false, 1 << 31: false, ^uint32(0): false} {
+		for d, want := range map[uint32]bool{0: true, 1: true, ack.MostAhead: true, ack.MostAhead + 1: false, 1 << 31: false, ^uint32(0): false} {
 			if got := r.MayHaveSaid(upTo - d); got != want {
 				t.Errorf("epoch %#x: %d before the last: %v, want %v", remote, int32(d), got, want)
 			}
@@ -163,20 +163,20 @@ func TestMayHaveSaid(t *testing.T) {
 func TestArrivedRun(t *testing.T) {
 	a, b := newHalves(false), newHalves(false)
 	for _, n := range []int{1, 7, 100} {
-		first := a.r.window.UpTo()
+		first := a.r.arrived.UpTo()
 		a.r.ArrivedRun(5, n)
 		for i := range uint32(n) {
 			b.r.Arrived(5, data(first+1+i))
 		}
-		if a.r.window != b.r.window || a.r.fresh != b.r.fresh || a.r.urgent != b.r.urgent {
+		if a.r.arrived != b.r.arrived || a.r.fresh != b.r.fresh || a.r.urgent != b.r.urgent {
 			t.Fatalf("%d frames: %+v, want %+v", n, a.r, b.r)
 		}
 		if !a.r.IsNewest(first+uint32(n)) || a.r.IsNewest(first) {
 			t.Errorf("%d frames: the last one is not the newest", n)
 		}
 	}
-	a.r.Arrived(5, data(a.r.window.UpTo()+2))
-	if a.r.IsNewest(a.r.window.UpTo()) {
+	a.r.Arrived(5, data(a.r.arrived.UpTo()+2))
+	if a.r.IsNewest(a.r.arrived.UpTo()) {
 		t.Error("a frame is missing before the newest")
 	}
 }

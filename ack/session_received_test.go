@@ -10,7 +10,7 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// oracle is a Window as a set.
+// oracle is a ReceivedIDs as a set.
 type oracle struct {
 	epoch uint32
 	got   map[uint32]bool // by distance from epoch
@@ -48,7 +48,7 @@ func (o *oracle) ranges() (s []frame.Range) {
 }
 
 // compare checks w against the oracle.
-func (o *oracle) compare(t *testing.T, w *Window) {
+func (o *oracle) compare(t *testing.T, w *ReceivedIDs) {
 	t.Helper()
 	if w.UpTo() != o.upTo() {
 		t.Fatalf("up to %#x, want %#x", w.UpTo(), o.upTo())
@@ -62,16 +62,16 @@ func (o *oracle) compare(t *testing.T, w *Window) {
 }
 
 // arrive gives w a frame, as the receiver of a session does.
-func (o *oracle) arrive(t *testing.T, w *Window, id uint32) {
+func (o *oracle) arrive(t *testing.T, w *ReceivedIDs, id uint32) {
 	t.Helper()
 	want := Fresh
 	switch d := id - o.epoch; {
 	case int32(id-o.upTo()) <= 0 || o.got[d]:
 		want = Copied
-	case int32(id-o.upTo()) > WindowSize:
+	case int32(id-o.upTo()) > MostAhead:
 		want = Beyond
 	}
-	switch got := w.Place(id); {
+	switch got := w.Check(id); {
 	case got != want:
 		t.Fatalf("id %#x, up to %#x: %v, want %v", id, o.upTo(), got, want)
 	case got == Fresh:
@@ -82,13 +82,13 @@ func (o *oracle) arrive(t *testing.T, w *Window, id uint32) {
 	}
 }
 
-// TestWindow checks a window against a set, over the end of the ids, where frames are lost, reordered and repeated by chance.
-func TestWindow(t *testing.T) {
-	for _, epoch := range []uint32{0, 7, 0xFFFFFFFF, 0xFFFFFF00, 0x7FFFFFF0, 0xFFFFFFFF - WindowSize} {
+// TestReceivedIDs checks a window against a set, over the end of the ids, where frames are lost, reordered and repeated by chance.
+func TestReceivedIDs(t *testing.T) {
+	for _, epoch := range []uint32{0, 7, 0xFFFFFFFF, 0xFFFFFF00, 0x7FFFFFF0, 0xFFFFFFFF - MostAhead} {
 		for _, far := range []uint32{1, 3, 70, 700} {
 			seed := rand.Uint64()
 			r := rand.New(rand.NewPCG(seed, 1))
-			var w Window
+			var w ReceivedIDs
 			w.Begin(epoch)
 			o := oracle{epoch: epoch, got: map[uint32]bool{}}
 			for range 500 {
@@ -102,35 +102,35 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestWindowIsExact checks the places at the borders of the window.
-func TestWindowIsExact(t *testing.T) {
+// TestReceivedIDsIsExact checks the places at the borders of the window.
+func TestReceivedIDsIsExact(t *testing.T) {
 	for _, epoch := range []uint32{0, 100, 0xFFFFFFFF, 0x80000000} {
-		var w Window
+		var w ReceivedIDs
 		w.Begin(epoch)
-		for id, want := range map[uint32]Place{
+		for id, want := range map[uint32]Arrival{
 			epoch: Copied, epoch + 1: Fresh, epoch - 1: Copied, epoch - 1<<31 + 1: Copied,
-			epoch + WindowSize: Fresh, epoch + WindowSize + 1: Beyond, epoch + 1<<31 - 1: Beyond,
+			epoch + MostAhead: Fresh, epoch + MostAhead + 1: Beyond, epoch + 1<<31 - 1: Beyond,
 		} {
-			if got := w.Place(id); got != want {
+			if got := w.Check(id); got != want {
 				t.Errorf("epoch %#x, id %#x: %v, want %v", epoch, id, got, want)
 			}
 		}
 		// The furthest frame, and then all others, the last ones first.
-		for i := uint32(WindowSize); i > 0; i-- {
+		for i := uint32(MostAhead); i > 0; i-- {
 			w.Arrive(0, epoch+i, 0)
-			if w.Place(epoch+i) != Copied || i > 1 && w.UpTo() != epoch {
+			if w.Check(epoch+i) != Copied || i > 1 && w.UpTo() != epoch {
 				t.Fatalf("epoch %#x, id %d: up to %#x", epoch, i, w.UpTo())
 			}
 		}
-		if w.UpTo() != epoch+WindowSize || w.n != 0 || len(w.AppendRanges(nil)) != 0 {
+		if w.UpTo() != epoch+MostAhead || w.n != 0 || len(w.AppendRanges(nil)) != 0 {
 			t.Errorf("epoch %#x: up to %#x, %d out of order", epoch, w.UpTo(), w.n)
 		}
 	}
 }
 
-// TestWindowOfManyRuns checks that of more runs than an acknowledgement holds the lowest are told, and the highest.
-func TestWindowOfManyRuns(t *testing.T) {
-	var w Window
+// TestReceivedIDsOfManyRuns checks that of more runs than an acknowledgement holds the lowest are told, and the highest.
+func TestReceivedIDsOfManyRuns(t *testing.T) {
+	var w ReceivedIDs
 	w.Begin(10)
 	o := oracle{epoch: 10, got: map[uint32]bool{}}
 	for i := uint32(2); i < 400; i += 3 {
@@ -143,9 +143,9 @@ func TestWindowOfManyRuns(t *testing.T) {
 	}
 }
 
-// TestWindowEcho checks what is told of the frame that arrived last.
-func TestWindowEcho(t *testing.T) {
-	var w Window
+// TestReceivedIDsEcho checks what is told of the frame that arrived last.
+func TestReceivedIDsEcho(t *testing.T) {
+	var w ReceivedIDs
 	w.Begin(99)
 	if e := w.Echo(0); e != (Echo{ID: 99, Delay: time.Hour}) {
 		t.Errorf("before the first frame: %+v", e)
@@ -160,9 +160,9 @@ func TestWindowEcho(t *testing.T) {
 	}
 }
 
-// TestWindowMemory checks that frames in order need no memory, and that those out of order need the same again.
-func TestWindowMemory(t *testing.T) {
-	var w Window
+// TestReceivedIDsMemory checks that frames in order need no memory, and that those out of order need the same again.
+func TestReceivedIDsMemory(t *testing.T) {
+	var w ReceivedIDs
 	w.Begin(0)
 	id := uint32(0)
 	in := func(n uint32) {
@@ -190,7 +190,7 @@ func TestWindowMemory(t *testing.T) {
 		t.Fatal("it forgot a frame")
 	}
 	w.Begin(id) // with a frame out of order
-	if w.Place(id+2) != Fresh || len(w.AppendRanges(nil)) != 0 {
+	if w.Check(id+2) != Fresh || len(w.AppendRanges(nil)) != 0 {
 		t.Error("a session began with a frame of the one before")
 	}
 	if w.Trim(); w.ahead != nil {
@@ -206,7 +206,7 @@ type windowStep struct {
 }
 
 // take has frames arrive, as the receiver of a session does.
-func (o *oracle) take(t *testing.T, w *Window, s windowStep) {
+func (o *oracle) take(t *testing.T, w *ReceivedIDs, s windowStep) {
 	t.Helper()
 	first, n, step := o.upTo()+uint32(s.at)-32, uint32(s.n/3), uint32(s.n%3+1)
 	switch s.kind % 16 {
@@ -221,8 +221,8 @@ func (o *oracle) take(t *testing.T, w *Window, s windowStep) {
 			o.arrive(t, w, first+(n-1-i)*step)
 		}
 	case 10, 11, 12, 13:
-		for id, end := o.upTo()+1, o.upTo()+uint32(s.at)%WindowSize; id != end+1; id++ {
-			if w.Place(id) == Fresh {
+		for id, end := o.upTo()+1, o.upTo()+uint32(s.at)%MostAhead; id != end+1; id++ {
+			if w.Check(id) == Fresh {
 				o.arrive(t, w, id)
 			}
 		}
@@ -236,33 +236,33 @@ func (o *oracle) take(t *testing.T, w *Window, s windowStep) {
 	o.compare(t, w)
 }
 
-// TestWindowGoesRound checks a window against a set while each place of it is used for one id after the other, where runs of frames are lost and
+// TestReceivedIDsGoesRound checks a window against a set while each place of it is used for one id after the other, where runs of frames are lost and
 // arrive in either order.
-func TestWindowGoesRound(t *testing.T) {
+func TestReceivedIDsGoesRound(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for _, epoch := range []uint32{0, 0xFFFFFFFF - 2*WindowSize, 0x7FFFFFFF - 2*WindowSize} {
-		var w Window
+	for _, epoch := range []uint32{0, 0xFFFFFFFF - 2*MostAhead, 0x7FFFFFFF - 2*MostAhead} {
+		var w ReceivedIDs
 		w.Begin(epoch)
 		o := oracle{epoch: epoch, got: map[uint32]bool{}}
-		for o.up < 5*WindowSize {
+		for o.up < 5*MostAhead {
 			at := uint16(r.IntN(400))
 			if r.IntN(10) == 0 {
-				at = uint16(r.IntN(WindowSize + 100))
+				at = uint16(r.IntN(MostAhead + 100))
 			}
 			o.take(t, &w, windowStep{uint8(r.IntN(14)), at, uint8(r.IntN(256))})
 		}
 	}
 }
 
-// FuzzWindow checks a window against a set, with ids that the input chooses.
-func FuzzWindow(f *testing.F) {
+// FuzzReceivedIDs checks a window against a set, with ids that the input chooses.
+func FuzzReceivedIDs(f *testing.F) {
 	f.Add(uint32(0), []byte{0, 2, 0, 0, 0, 1, 0, 0})
 	f.Add(uint32(0xFFFFFFFE), []byte{0, 35, 0, 0, 0, 33, 0, 0, 4, 200, 3, 255, 8, 0, 64, 255, 10, 255, 63, 0, 5, 255, 63, 255})
 	f.Add(uint32(0x7FFFFFF0), []byte{7, 100, 1, 254, 10, 255, 63, 0, 14, 0, 0, 0, 7, 100, 1, 253, 15, 9, 0, 0, 7, 100, 1, 254})
 	f.Fuzz(func(t *testing.T, epoch uint32, steps []byte) {
-		var w Window
+		var w ReceivedIDs
 		w.Begin(epoch)
 		o := oracle{epoch: epoch, got: map[uint32]bool{}}
 		for i := 0; i+3 < len(steps) && i < 240; i += 4 {
@@ -271,18 +271,18 @@ func FuzzWindow(f *testing.F) {
 	})
 }
 
-func BenchmarkWindow(b *testing.B) {
+func BenchmarkReceivedIDs(b *testing.B) {
 	b.Run("in order", func(b *testing.B) {
-		var w Window
+		var w ReceivedIDs
 		for i := range b.N {
-			if id := uint32(i) + 1; w.Place(id) == Fresh {
+			if id := uint32(i) + 1; w.Check(id) == Fresh {
 				w.Arrive(0, id, 0)
 			}
 		}
 	})
 	b.Run("one lost, 1000 after it, acknowledged", func(b *testing.B) {
 		ranges := make([]frame.Range, 0, frame.MostRanges)
-		var w Window
+		var w ReceivedIDs
 		id := uint32(0)
 		for range b.N {
 			for i := uint32(2); i <= 1000; i++ {

@@ -20,7 +20,7 @@ const (
 // FlightConfig says what the peer of a session can take.
 type FlightConfig struct {
 	Epoch    uint32        // ids begin after it
-	Window   int           // frames that may wait for acknowledgement, at most WindowSize
+	Window   int           // frames that may wait for acknowledgement, at most MostAhead
 	MinRTO   time.Duration // least time before an unacknowledged frame is sent again
 	MaxRTO   time.Duration // most time between tries
 	AckDelay time.Duration // how long the peer may hold back an acknowledgement
@@ -200,7 +200,7 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 		return dst, false
 	}
 	for _, s := range a.Ranges {
-		if s.Count <= 0 || s.Count > WindowSize || !f.used(s.First) || !f.used(s.First+uint32(s.Count-1)) {
+		if s.Count <= 0 || s.Count > MostAhead || !f.used(s.First) || !f.used(s.First+uint32(s.Count-1)) {
 			return dst, false
 		}
 	}

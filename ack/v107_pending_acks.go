@@ -6,14 +6,14 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// maxDue bounds the list of runs that wait for a frame to carry them. Beyond
+// mostPendingAcks bounds the list of runs that wait for a frame to carry them. Beyond
 // it the oldest is forgotten: its frames come again, and are then acknowledged.
-const maxDue = 64
+const mostPendingAcks = 64
 
-// Due holds the acknowledgements that are owed to a peer until outgoing frames
+// PendingAcks holds the acknowledgements that are owed to a peer until outgoing frames
 // take them along, or until they may wait no longer. It lives under the
 // connection's lock, between the receiver and the sender.
-type Due struct {
+type PendingAcks struct {
 	runs   []waiting
 	frames int     // accepted since nothing waited
 	at     Instant // the earliest of the runs
@@ -30,13 +30,13 @@ type waiting struct {
 
 // Init sets after how many frames, and after which time, an acknowledgement
 // does not wait for company any more.
-func (d *Due) Init(every int, delay time.Duration) {
-	*d = Due{runs: d.runs[:0], every: every, delay: delay}
+func (d *PendingAcks) Init(every int, delay time.Duration) {
+	*d = PendingAcks{runs: d.runs[:0], every: every, delay: delay}
 }
 
 // Take moves what r has become due into d. Copies are acknowledged at once, and
 // frames behind a gap with all that waits.
-func (d *Due) Take(now Instant, r *Receiver) {
+func (d *PendingAcks) Take(now Instant, r *Receiver) {
 	if len(r.due)+len(r.again) == 0 {
 		return
 	}
@@ -49,13 +49,13 @@ func (d *Due) Take(now Instant, r *Receiver) {
 	if d.frames += r.fresh; r.gap || d.frames >= d.every {
 		d.Hold(now)
 	}
-	r.DropDue()
+	r.DropPending()
 	d.look()
 }
 
 // add joins w with what waits already: a frame for each run would be a frame for
 // each id where new ones alternate with copies.
-func (d *Due) add(w waiting, r *Receiver) {
+func (d *PendingAcks) add(w waiting, r *Receiver) {
 	for i := range d.runs {
 		o := &d.runs[i]
 		if covers(o.run, w.must) {
@@ -76,7 +76,7 @@ func (d *Due) add(w waiting, r *Receiver) {
 			kept = append(kept, o)
 		}
 	}
-	if len(kept) == maxDue {
+	if len(kept) == mostPendingAcks {
 		kept = kept[:copy(kept, kept[1:])]
 	}
 	d.runs = append(kept, w)
@@ -102,7 +102,7 @@ func hull(a, b Range) Range {
 }
 
 // look notes when the first of the runs must leave.
-func (d *Due) look() {
+func (d *PendingAcks) look() {
 	for i := range d.runs {
 		if i == 0 || d.runs[i].at < d.at {
 			d.at = d.runs[i].at
@@ -112,7 +112,7 @@ func (d *Due) look() {
 
 // Next hands out the next run for a frame about to be sent, the one that waits no
 // longer first.
-func (d *Due) Next() (Range, bool) {
+func (d *PendingAcks) Next() (Range, bool) {
 	for i := range d.runs {
 		if d.runs[i].at > d.at {
 			continue
@@ -128,7 +128,7 @@ func (d *Due) Next() (Range, bool) {
 }
 
 // Hold makes what waits leave at that moment, unless something carries it before.
-func (d *Due) Hold(until Instant) {
+func (d *PendingAcks) Hold(until Instant) {
 	for i := range d.runs {
 		d.runs[i].at = until
 	}
@@ -136,7 +136,7 @@ func (d *Due) Hold(until Instant) {
 }
 
 // Deadline returns when the waiting acknowledgements must leave by themselves.
-func (d *Due) Deadline() (t Instant, armed bool) { return d.at, len(d.runs) > 0 }
+func (d *PendingAcks) Deadline() (t Instant, armed bool) { return d.at, len(d.runs) > 0 }
 
 // Run returns the range from first to last, at most 255 ids.
 func Run(first, last frame.Seq) Range { return Range{first, uint8(last.Diff(first) + 1)} }

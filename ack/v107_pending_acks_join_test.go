@@ -34,7 +34,7 @@ func TestDueAlternating(t *testing.T) {
 	for _, repeat := range []bool{false, true} {
 		dueTests(t, ReceiverConfig{History: 1024, Repeat: repeat}, 100, func(d *dueTest) {
 			d.acceptRun(1, 400)
-			d.r.DropDue()
+			d.r.DropPending()
 			for i := range 5 {
 				d.r.Again(d.id(10 + i))
 				d.accept(401 + i)
@@ -61,7 +61,7 @@ func TestDueRandom(t *testing.T) {
 		cfg := ReceiverConfig{History: 1024, Repeat: seed&1 != 0, SplitAtWrap: seed&2 != 0}
 		var r Receiver
 		r.Init(cfg)
-		var d Due
+		var d PendingAcks
 		d.Init(1+rnd.IntN(40), 2*ms)
 		now, next := Instant(time.Hour), frame.Seq(65000)
 		owed := make(map[frame.Seq]Instant) // by when
@@ -109,7 +109,7 @@ func TestDueRandom(t *testing.T) {
 func TestDueJoinedStays(t *testing.T) {
 	dueTests(t, ReceiverConfig{History: 1024, Repeat: true}, 100, func(d *dueTest) {
 		d.acceptRun(1, 700)
-		d.r.DropDue()
+		d.r.DropPending()
 		for _, p := range []int{400, 600, 200} {
 			d.r.Again(d.id(p))
 			d.d.Take(d.now, &d.r)

@@ -240,12 +240,8 @@ func (r *Receiver) note(runs *[]Range, s frame.Seq) {
 // Newest returns the newest id received, or before that, where the ids go on.
 func (r *Receiver) Newest() frame.Seq { return r.newest }
 
-// Due reports how many frames were accepted since what is due was last taken, and
-// whether something asks for an acknowledgement at once: a gap or a duplicate.
-func (r *Receiver) Due() (fresh int, urgent bool) { return r.fresh, r.gap || len(r.again) > 0 }
-
-// DropDue forgets what is due, for peers that want no acknowledgements.
-func (r *Receiver) DropDue() {
+// DropPending forgets what is due, for peers that want no acknowledgements.
+func (r *Receiver) DropPending() {
 	r.due, r.again = r.due[:0], r.again[:0]
 	r.fresh, r.gap = 0, false
 }

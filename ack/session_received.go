@@ -7,24 +7,24 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// WindowSize is how far after the cumulative acknowledgement a frame of a session may be.
-const WindowSize = 1 << 14
+// MostAhead is how far after the cumulative acknowledgement a frame of a session may be.
+const MostAhead = 1 << 14
 
-// Place says what the id of a session's frame says about its frame.
-type Place uint8
+// Arrival says what the id of a session's frame says about its frame.
+type Arrival uint8
 
 const (
-	Fresh  Place = iota // it has not arrived so far
-	Copied              // it has arrived, and was applied
-	Beyond              // further ahead than a peer that keeps the rules sends
+	Fresh  Arrival = iota // it has not arrived so far
+	Copied                // it has arrived, and was applied
+	Beyond                // further ahead than a peer that keeps the rules sends
 )
 
-// Window has the ids of the frames of one session that have arrived. It is exact over all 32 bits of the ids: nothing that has
+// ReceivedIDs has the ids of the frames of one session that have arrived. It is exact over all 32 bits of the ids: nothing that has
 // arrived is taken for fresh, and nothing fresh for a copy. It belongs to the goroutine that receives.
-type Window struct {
+type ReceivedIDs struct {
 	upTo uint32 // all ids up to it have arrived
-	// ahead has a bit for each id after upTo, by id modulo WindowSize; nil before the first frame that is out of order.
-	ahead *[WindowSize / 64]uint64
+	// ahead has a bit for each id after upTo, by id modulo MostAhead; nil before the first frame that is out of order.
+	ahead *[MostAhead / 64]uint64
 	n     int    // bits in ahead
 	top   uint32 // the highest id in it
 
@@ -35,47 +35,47 @@ type Window struct {
 }
 
 // Begin starts a session whose ids follow epoch. Memory for frames out of order is kept.
-func (w *Window) Begin(epoch uint32) {
+func (w *ReceivedIDs) Begin(epoch uint32) {
 	ahead := w.ahead
 	if w.n > 0 {
 		clear(ahead[:])
 	}
-	*w = Window{upTo: epoch, last: Echo{ID: epoch}, ahead: ahead}
+	*w = ReceivedIDs{upTo: epoch, last: Echo{ID: epoch}, ahead: ahead}
 }
 
 // UpTo returns the cumulative acknowledgement.
-func (w *Window) UpTo() uint32 { return w.upTo }
+func (w *ReceivedIDs) UpTo() uint32 { return w.upTo }
 
 // Holes reports whether frames arrived after one that did not.
-func (w *Window) Holes() bool { return w.n > 0 }
+func (w *ReceivedIDs) Holes() bool { return w.n > 0 }
 
-// Place says what is known of an id, without changing anything: a frame that cannot be applied now has not arrived.
-func (w *Window) Place(id uint32) Place {
+// Check says what is known of an id, without changing anything: a frame that cannot be applied now has not arrived.
+func (w *ReceivedIDs) Check(id uint32) Arrival {
 	switch d := int32(id - w.upTo); {
 	case d <= 0:
 		return Copied
-	case d > WindowSize:
+	case d > MostAhead:
 		return Beyond
-	case w.n > 0 && w.ahead[id%WindowSize/64]>>(id%64)&1 != 0:
+	case w.n > 0 && w.ahead[id%MostAhead/64]>>(id%64)&1 != 0:
 		return Copied
 	}
 	return Fresh
 }
 
 // Arrive notes a frame that is Fresh, and has been applied.
-func (w *Window) Arrive(now Instant, id uint32, copied uint8) {
+func (w *ReceivedIDs) Arrive(now Instant, id uint32, copied uint8) {
 	w.note(now, Echo{ID: id, Copy: copied})
 	if w.n == 0 && id == w.upTo+1 {
 		w.upTo = id
 		return
 	}
 	if w.ahead == nil {
-		w.ahead = new([WindowSize / 64]uint64)
+		w.ahead = new([MostAhead / 64]uint64)
 	}
 	if w.n == 0 || int32(id-w.top) > 0 {
 		w.top = id
 	}
-	w.ahead[id%WindowSize/64] |= 1 << (id % 64)
+	w.ahead[id%MostAhead/64] |= 1 << (id % 64)
 	w.n++
 	if id == w.upTo+1 {
 		w.advance()
@@ -83,17 +83,17 @@ func (w *Window) Arrive(now Instant, id uint32, copied uint8) {
 }
 
 // ArriveAgain notes a frame that is Copied.
-func (w *Window) ArriveAgain(now Instant, id uint32, copied uint8) {
+func (w *ReceivedIDs) ArriveAgain(now Instant, id uint32, copied uint8) {
 	w.note(now, Echo{ID: id, Copy: copied, Again: true})
 }
 
-func (w *Window) note(now Instant, e Echo) { w.last, w.lastAt, w.hasFrame = e, now, true }
+func (w *ReceivedIDs) note(now Instant, e Echo) { w.last, w.lastAt, w.hasFrame = e, now, true }
 
 // advance moves the cumulative acknowledgement over what has arrived, a word at a time.
-func (w *Window) advance() {
+func (w *ReceivedIDs) advance() {
 	for w.n > 0 {
 		id := w.upTo + 1
-		word := &w.ahead[id%WindowSize/64]
+		word := &w.ahead[id%MostAhead/64]
 		run := mathbits.TrailingZeros64(^(*word >> (id % 64))) // of bits that are set
 		if run == 0 {
 			return
@@ -106,7 +106,7 @@ func (w *Window) advance() {
 }
 
 // Trim gives back the memory for frames out of order, if there are none.
-func (w *Window) Trim() {
+func (w *ReceivedIDs) Trim() {
 	if w.n == 0 {
 		w.ahead = nil
 	}
@@ -114,7 +114,7 @@ func (w *Window) Trim() {
 
 // AppendRanges appends the runs of ids after the cumulative acknowledgement, ascending: of more than frame.MostRanges the lowest, and
 // the highest.
-func (w *Window) AppendRanges(dst []frame.Range) []frame.Range {
+func (w *ReceivedIDs) AppendRanges(dst []frame.Range) []frame.Range {
 	if w.n == 0 {
 		return dst
 	}
@@ -140,12 +140,12 @@ func (w *Window) AppendRanges(dst []frame.Range) []frame.Range {
 	return dst
 }
 
-func (w *Window) has(id uint32) bool { return w.ahead[id%WindowSize/64]>>(id%64)&1 != 0 }
+func (w *ReceivedIDs) has(id uint32) bool { return w.ahead[id%MostAhead/64]>>(id%64)&1 != 0 }
 
 // find returns the first id from id on whose bit is set, or is not. The caller knows that there is one.
-func (w *Window) find(id uint32, set bool) uint32 {
+func (w *ReceivedIDs) find(id uint32, set bool) uint32 {
 	for {
-		word := w.ahead[id%WindowSize/64]
+		word := w.ahead[id%MostAhead/64]
 		if !set {
 			word = ^word
 		}
@@ -166,7 +166,7 @@ type Echo struct {
 
 // Echo returns what to tell at that time. Before the first frame it has the id before the first one, and Delay is
 // an hour: nothing can be measured by it.
-func (w *Window) Echo(now Instant) Echo {
+func (w *ReceivedIDs) Echo(now Instant) Echo {
 	e := w.last
 	if e.Delay = time.Hour; w.hasFrame {
 		e.Delay = now.Sub(w.lastAt)

@@ -17,7 +17,7 @@ type flightWorld struct {
 	r      *rand.Rand
 	now    Instant
 	f      Flight
-	w      Window
+	w      ReceivedIDs
 	events events
 	n      int
 
@@ -80,7 +80,7 @@ func (w *flightWorld) transmit(id uint32, copied uint8) {
 }
 
 func (w *flightWorld) receive(id uint32, copied uint8) {
-	switch w.w.Place(id) {
+	switch w.w.Check(id) {
 	case Fresh:
 		w.w.Arrive(w.now, id, copied)
 		w.arrived[id]++

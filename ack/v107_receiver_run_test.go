@@ -40,8 +40,8 @@ func TestReceiverAcceptsRuns(t *testing.T) {
 				runs.Again(q)
 				each.Again(q)
 			case 4:
-				runs.DropDue()
-				each.DropDue()
+				runs.DropPending()
+				each.DropPending()
 			default:
 				tags := make([]uint16, rnd.IntN(3*MaxRun))
 				for i := range tags {

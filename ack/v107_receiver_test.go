@@ -71,7 +71,7 @@ func (r *receiverTest) run(from, to int) Range { return Run(r.id(from), r.id(to)
 
 // allDue takes what became due, in frames that leave at once.
 func allDue(r *Receiver) (runs []Range) {
-	var d Due
+	var d PendingAcks
 	d.Init(1, 0)
 	d.Take(0, r)
 	for {
@@ -89,14 +89,14 @@ func (r *receiverTest) wantDue(want ...Range) {
 	if got := allDue(&r.r); !slices.Equal(got, want) {
 		r.t.Fatalf("due %v, want %v", got, want)
 	}
-	if fresh, urgent := r.r.Due(); fresh != 0 || urgent {
+	if fresh, urgent := r.r.pending(); fresh != 0 || urgent {
 		r.t.Fatalf("%d frames fresh, urgent %v after they were taken", fresh, urgent)
 	}
 }
 
 func (r *receiverTest) wantUrgent(want bool) {
 	r.t.Helper()
-	if _, urgent := r.r.Due(); urgent != want {
+	if _, urgent := r.r.pending(); urgent != want {
 		r.t.Fatalf("urgent is %v, want %v", urgent, want)
 	}
 }
@@ -142,7 +142,7 @@ func TestReceiverLaps(t *testing.T) {
 					r.accept(q) // the last moment for one that is late
 				}
 			}
-			r.r.DropDue()
+			r.r.DropPending()
 			r.wantDue()
 		})
 	}
@@ -188,7 +188,7 @@ func TestReceiverReset(t *testing.T) {
 		if w := r.r.Newest(); w != 0 {
 			t.Errorf("ids go on at %d after Reset", w)
 		}
-		if fresh, urgent := r.r.Due(); fresh != 0 || urgent {
+		if fresh, urgent := r.r.pending(); fresh != 0 || urgent {
 			t.Error("something is due after Reset")
 		}
 		r.wantDue()
@@ -235,7 +235,7 @@ func TestReceiverAgain(t *testing.T) {
 				r.wantDue(r.run(1, 3))
 				r.r.Again(r.id(2))
 				r.wantUrgent(true)
-				if fresh, _ := r.r.Due(); fresh != 0 {
+				if fresh, _ := r.r.pending(); fresh != 0 {
 					t.Errorf("%d frames fresh after a duplicate", fresh)
 				}
 				if repeat {
@@ -253,7 +253,7 @@ func TestReceiverAgain(t *testing.T) {
 func TestReceiverAgainOld(t *testing.T) {
 	receiverTests(t, ReceiverConfig{History: 256, Repeat: true}, func(r *receiverTest) {
 		r.acceptRun(1, 300)
-		r.r.DropDue()
+		r.r.DropPending()
 		r.r.Again(r.id(10))
 		r.r.Again(r.id(300 - 256))
 		r.wantDue(r.run(10, 10), r.run(44, 44))
@@ -400,7 +400,7 @@ func TestReceiverGap(t *testing.T) {
 		r.wantUrgent(false)
 		r.accept(8)
 		r.wantUrgent(true)
-		r.r.DropDue()
+		r.r.DropPending()
 		r.wantUrgent(false)
 		r.accept(7, 9)
 		r.wantUrgent(false)
@@ -414,7 +414,7 @@ func TestReceiverGap(t *testing.T) {
 func TestReceiverZeroAllocs(t *testing.T) {
 	var r Receiver
 	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
-	var d Due
+	var d PendingAcks
 	d.Init(2, 2*ms)
 	q, now := frame.Seq(65000), Instant(0)
 	if n := fixture.Allocations(2000, func() {
@@ -446,3 +446,7 @@ func TestVerdictString(t *testing.T) {
 		}
 	}
 }
+
+// pending reports how many frames were accepted since what is due was last taken, and
+// whether something asks for an acknowledgement at once: a gap or a duplicate.
+func (r *Receiver) pending() (fresh int, urgent bool) { return r.fresh, r.gap || len(r.again) > 0 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// dueTest drives a Due together with a Receiver.
+// dueTest drives a PendingAcks together with a Receiver.
 type dueTest struct {
 	*receiverTest
-	d   Due
+	d   PendingAcks
 	now Instant
 }
 
@@ -151,11 +151,11 @@ func TestDueBound(t *testing.T) {
 		dueTests(t, ReceiverConfig{History: 256, Repeat: repeat}, 2, func(d *dueTest) {
 			for i := range 200 {
 				d.batch(1 + 2*i)
-				if n, want := len(d.d.runs), min(i+1, maxDue); n != want {
+				if n, want := len(d.d.runs), min(i+1, mostPendingAcks); n != want {
 					t.Fatalf("%d runs, want %d", n, want)
 				}
 			}
-			for p := 401 - 2*maxDue; p < 401; p += 2 {
+			for p := 401 - 2*mostPendingAcks; p < 401; p += 2 {
 				if r, ok := d.d.Next(); !ok || r != d.run(p, p) {
 					t.Fatalf("next run %v, %v, want %v", r, ok, d.run(p, p))
 				}

@@ -115,7 +115,7 @@ func (m *receiverModel) ackOnly(q frame.Seq) {
 }
 
 func (m *receiverModel) takeDue() {
-	if fresh, urgent := m.r.Due(); fresh != m.fresh || urgent != m.urgent {
+	if fresh, urgent := m.r.pending(); fresh != m.fresh || urgent != m.urgent {
 		m.t.Fatalf("%d frames fresh, urgent %v; want %d, %v", fresh, urgent, m.fresh, m.urgent)
 	}
 	m.fresh, m.urgent = 0, false
@@ -143,7 +143,7 @@ func (m *receiverModel) takeDue() {
 		}
 	}
 	for q := range m.due {
-		if !covered[q] && len(m.due) <= maxDue { // else the oldest may be forgotten
+		if !covered[q] && len(m.due) <= mostPendingAcks { // else the oldest may be forgotten
 			m.t.Fatalf("id %d is not acknowledged by %v", q, m.appended)
 		}
 	}
@@ -214,7 +214,7 @@ func runReceiver(t testing.TB, b []byte) {
 				m.r.Reset()
 				m.reset()
 			case arg < 4:
-				m.r.DropDue()
+				m.r.DropPending()
 				m.fresh, m.urgent = 0, false
 				clear(m.due)
 			default: // in reverse
