@@ -20,7 +20,7 @@ type pendingWrite struct {
 // check checks all messages of a frame before anything of it is done: a frame
 // is applied whole or not at all. The first is in the scratch, and its cursor after it.
 func (r *receiving) check() (why Reason, txn uint32, err error) {
-	d := r.desk
+	d := r.scratch
 	cur := &d.cursor
 	d.looked++
 	all := r.owner()
@@ -105,7 +105,7 @@ func refusal(err error) Reason {
 
 // applyChecked applies the messages that admit passed.
 func (r *receiving) applyChecked(seq frame.Seq) {
-	d := r.desk
+	d := r.scratch
 	for i := range d.pendingWrites {
 		p := &d.pendingWrites[i]
 		m := &p.msg

@@ -25,7 +25,7 @@ type followable interface {
 
 // followRun applies the frames of a run, at most so many, the first of which goes on where m ended.
 func (r *receiving) followRun(run followable, m *frame.Message, rest []transport.Datagram, from *transport.Addr, most int) (n int) {
-	d := r.desk
+	d := r.scratch
 	d.before = *m
 	most = min(most, len(rest), mostFollow)
 	for all := r.owner(); n < most && r.resets.Load() == r.followed && !r.down.Load(); n++ {
@@ -61,9 +61,9 @@ func (r *receiving) followRun(run followable, m *frame.Message, rest []transport
 
 // countFollowed counts n frames that were applied as a run.
 func (r *receiving) countFollowed(in *reassembly.Transaction, n int) {
-	c, m := &r.counters, &r.desk.before
+	c, m := &r.counters, &r.scratch.before
 	c.FramesReceived += uint64(n)
-	c.BytesReceived += uint64(n) * uint64(r.desk.length)
+	c.BytesReceived += uint64(n) * uint64(r.scratch.length)
 	c.MessagesPlaced += uint64(n)
 	c.DataPlaced += uint64(n) * uint64(m.Len)
 	in.CountRun(m, n)

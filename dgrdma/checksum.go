@@ -28,7 +28,7 @@ func (s *sending) spare() int {
 }
 
 // checked reports whether the frame at hand had a checksum, which was right.
-func (r *receiving) checked() bool { return r.desk.checksum }
+func (r *receiving) checked() bool { return r.scratch.checksum }
 
 // verify returns what a datagram holds before its checksum, if it has one. Not ok: that is wrong,
 // and the datagram was counted.
@@ -55,14 +55,6 @@ func (e *Endpoint) verify(d *transport.Datagram) (b []byte, ok bool) {
 	c.rx.counters.BytesReceived += uint64(len(d.Data))
 	c.rx.refused(RefusedChecksum, 0, nil)
 	return nil, false
-}
-
-// hears notes that something of a connection is in this batch.
-func (e *Endpoint) hears(c *Conn) {
-	if !c.rx.touched {
-		c.rx.touched = true
-		e.touched = append(e.touched, c)
-	}
 }
 
 // mayCheck reports whether frames have a checksum if the peer's have: what is sealed needs none.

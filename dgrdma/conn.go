@@ -8,8 +8,6 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint/admission"
 	"github.com/dgrdma/dgrdma/endpoint/run"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/seal"
-	"github.com/dgrdma/dgrdma/transport"
 )
 
 // Conn is the connection to one peer: what we post to it, and what it writes
@@ -98,21 +96,6 @@ func connectPeer(learned bool) func(*Conn) kind {
 	}
 }
 
-// carries returns how long a frame may be for the interface towards that address.
-func (e *Endpoint) carries(to transport.Addr) int { return e.within(e.transport.MTU(to)) }
-
-// within returns how long a frame may be that leaves in so many bytes.
-func (e *Endpoint) within(size int) int {
-	if e.sealed != nil {
-		return size - seal.Overhead
-	}
-	return size
-}
-
-// wholeFrame returns how long a full frame is where there is that much room: it has a whole number
-// of 8 bytes after the header, so that all are equally long.
-func wholeFrame(header, room int) int { return header + (room-header)&^7 }
-
 // event implements observer.
 func (c *Conn) event(ev Event) {
 	if !c.kind.isPeer() {
@@ -166,46 +149,6 @@ func (c *Conn) giveBack() {
 	}
 }
 
-// Reset begins again with a peer that is down, or that was started again:
-// everything pending fails with ErrReset, and what the peer sent so far is
-// forgotten. Frame ids start at first where the peer's profile asks for a fixed
-// first id (0: that id); peers of our own kind need none and are told. It fails where this machine
-// has the address no more from which the peer is sent to, [Peer].Addr.Local: the connection is of no use then, close
-// it and make another.
-func (c *Conn) Reset(first Seq) error {
-	if _, err := c.ep.transport.Towards(c.peer.Addr); err != nil {
-		return fmt.Errorf("dgrdma: reset peer %d at %v: %w; close the connection, and make another", c.peer.ID, c.peer.Addr, err)
-	}
-	if err := c.reset(first); err != nil {
-		return err
-	}
-	c.ep.sched.Work(false)
-	return nil
-}
-
-func (c *Conn) reset(first frame.Seq) error {
-	now := c.ep.now()
-	var fin finished
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.ep.finish(&fin)
-	tx := &c.tx
-	if tx.closed || c.ep.draining.Load() {
-		return ErrClosed
-	}
-	if tx.err == nil {
-		tx.abandon(now, &fin, c.peerError("transactions in flight", ErrReset))
-		tx.start(now)
-	} else {
-		tx.revive(now)
-	}
-	tx.wire.resume(now, first)
-	c.resets.Add(1)
-	c.giveBack()
-	tx.wake(now)
-	return nil
-}
-
 // Done returns a channel that is closed when the connection failed or was
 // closed. After Reset there is a new one. Transactions may be told their end after
 // that, also that they are done. A program that has to know waits for their Done, which is called
@@ -221,45 +164,4 @@ func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tx.err
-}
-
-// Close ends the connection: everything pending fails with ErrClosed, and the
-// peer's frames are refused from now on. A peer of our own kind is told, and not waited for:
-// its connection fails with [ErrPeerClosed]. The endpoint stays. Close does not
-// wait for callbacks that run, and may be called from Done.
-func (c *Conn) Close() error {
-	if c.end() {
-		c.ep.sched.AfterBatch(c.disconnect)
-	}
-	return nil
-}
-
-// disconnect has the peer told that the connection is closed.
-func (c *Conn) disconnect() {
-	c.mu.Lock()
-	c.tx.disconnect()
-	c.mu.Unlock()
-	c.ep.sched.Work(false)
-}
-
-// end is Close, of which the peer is not told. It reports whether the peer is to be: the connection
-// had not ended before, or was about to begin again.
-func (c *Conn) end() (tells bool) {
-	tells = c.stop()
-	c.ep.forget(c)
-	return tells
-}
-
-// stop is end of a connection that stays in the table.
-func (c *Conn) stop() (tells bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	tells = c.tx.sendsDisconnect()
-	c.tx.closed = true
-	var fin finished
-	c.fail(c.ep.now(), &fin, ErrClosed)
-	// Before anybody else sees that nothing is posted any more: Endpoint.Close would
-	// return without these.
-	c.ep.finish(&fin)
-	return tells
 }

@@ -1,8 +1,6 @@
 package dgrdma
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // surelyCarried is what frames over every way of IPv6 may have: 1280 bytes of packet without
 // the headers of IPv6 and UDP (RFC 8200 section 5).
@@ -36,3 +34,16 @@ func (s *sending) givenUp(op string) error {
 
 // silent reports whether nothing was ever heard of the peer.
 func (s *sending) silent() bool { return s.heard.counters.FramesReceived == 0 }
+
+// dead returns why a peer is given up that acknowledges nothing.
+func (s *sending) dead() error {
+	if err := s.kind.refusal(); err != nil {
+		return err
+	}
+	long := s.longest()
+	if carried, narrowed := s.path.Narrowed(long); narrowed {
+		op := fmt.Sprintf("waiting for acknowledgements of frames of %d bytes, while those of up to %d are answered (a way that carries less needs the option mtu)", long, carried)
+		return s.terms.peerError(op, &NarrowError{Frame: long, Carried: carried})
+	}
+	return s.givenUp(s.unacknowledged())
+}

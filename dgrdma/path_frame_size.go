@@ -95,19 +95,6 @@ func (e *NarrowError) Error() string {
 
 func (e *NarrowError) Unwrap() []error { return []error{ErrNarrow, ErrPeerDown} }
 
-// dead returns why a peer is given up that acknowledges nothing.
-func (s *sending) dead() error {
-	if err := s.kind.refusal(); err != nil {
-		return err
-	}
-	long := s.longest()
-	if carried, narrowed := s.path.Narrowed(long); narrowed {
-		op := fmt.Sprintf("waiting for acknowledgements of frames of %d bytes, while those of up to %d are answered (a way that carries less needs the option mtu)", long, carried)
-		return s.terms.peerError(op, &NarrowError{Frame: long, Carried: carried})
-	}
-	return s.givenUp(s.unacknowledged())
-}
-
 // longest returns the length of the longest frame in flight.
 func (s *sending) longest() int { return s.inFlight.Longest() - s.terms.headroom }
 

@@ -36,7 +36,7 @@ func (a *discoveryConn) isPeer() bool { return false }
 
 func (a *discoveryConn) exchange(ack.Instant) (missed int)  { return 0 }
 func (a *discoveryConn) acknowledge(ack.Instant, *finished) {}
-func (a *discoveryConn) owe(ack.Instant)                    {}
+func (a *discoveryConn) scheduleAck(ack.Instant)            {}
 
 // gone implements kind.
 func (a *discoveryConn) gone() error {

@@ -23,8 +23,8 @@ type kind interface {
 	exchange(now ack.Instant) (missed int)
 	// acknowledge applies what the peer acknowledged in a batch. Guarded by the same lock.
 	acknowledge(now ack.Instant, fin *finished)
-	// owe has the sending half acknowledge what the receiving half got in a batch. Guarded by the same lock.
-	owe(now ack.Instant)
+	// scheduleAck has the sending half acknowledge what the receiving half got in a batch. Guarded by the same lock.
+	scheduleAck(now ack.Instant)
 	// gone returns why the peer is gone or never was there. It is asked where receiving.departs is set, and what
 	// the batch acknowledged has been told, and may set it for the next batch. Guarded by the same lock.
 	gone() error

@@ -11,11 +11,11 @@ import (
 // transactions that are incomplete. All of it belongs to the holder of the receive lock.
 type receiving struct {
 	*terms
-	kind   receivingKind
-	ledger *foreign.Ledger // of a peer without sessions; nil: each message comes once
-	desk   *receiveScratch
-	events observer
-	own    view // of the endpoint's memory; does not change once the peer is heard
+	kind    receivingKind
+	ledger  *foreign.Ledger // of a peer without sessions; nil: each message comes once
+	scratch *receiveScratch
+	events  observer
+	own     view // of the endpoint's memory; does not change once the peer is heard
 
 	open     reassembly.Table
 	held     reassembly.Holding // for that, and for what the kind keeps
@@ -60,7 +60,7 @@ func (d *receiveScratch) nextWrite() *pendingWrite {
 const mostLeft = 256
 
 func (r *receiving) init(t *terms, d *receiveScratch, o observer) {
-	*r = receiving{terms: t, desk: d, events: o}
+	*r = receiving{terms: t, scratch: d, events: o}
 	p := &r.profile
 	limit := r.cfg.OpenIncoming
 	if p.NeverRetransmits || p.OverCounts {
@@ -122,7 +122,7 @@ func (r *receiving) begin(now ack.Instant) {
 
 // handshakeOf returns what a frame of the handshake says.
 func (r *receiving) handshakeOf(f *frame.Frame) (h frame.Handshake, ok bool) {
-	d := r.desk
+	d := r.scratch
 	d.cursor.Begin(f)
 	d.pendingWrites = d.pendingWrites[:0]
 	m := &d.nextWrite().msg

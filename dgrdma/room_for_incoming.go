@@ -36,7 +36,7 @@ func (r *receiving) affords(need int) bool {
 func (r *receiving) evict(n int) {
 	for in := r.open.Oldest(); in != nil && n > 0; {
 		next := in.Younger()
-		if in.Checked != r.desk.looked {
+		if in.Checked != r.scratch.looked {
 			r.counters.OpenEvicted++
 			r.events.event(Event{Kind: TransactionLost, Txn: in.Message.Txn})
 			r.open.Remove(in)

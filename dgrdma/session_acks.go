@@ -6,10 +6,10 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint/session"
 )
 
-// owe implements kind.
-func (p *sessionPeer) owe(now ack.Instant) {
+// scheduleAck implements kind.
+func (p *sessionPeer) scheduleAck(now ack.Instant) {
 	profile := &p.tx.terms.profile
-	session.Owe(now, &p.tx.frames, &p.rx.frames, profile.AckDelay, profile.AckEvery, p.tx.quick)
+	session.ScheduleAck(now, &p.tx.frames, &p.rx.frames, profile.AckDelay, profile.AckEvery, p.tx.quick)
 }
 
 // acknowledge implements kind.

@@ -12,7 +12,7 @@ func (n *sessionSending) reply(f session.Frame, s spoken) {
 	switch f.Kind {
 	case session.NoFrame:
 	case session.Ack:
-		n.frames.OweNow()
+		n.frames.AckNow()
 	case session.Bye:
 		n.bye = f
 	default:

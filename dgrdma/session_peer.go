@@ -166,7 +166,7 @@ func (p *sessionPeer) receives(now ack.Instant, in *session.Frame, s spoken, fin
 	if o.Foreign {
 		why = p.rx.drop(RefusedForeign)
 	}
-	n = p.follows(now, &o, s, fin)
+	n = p.applyOutput(now, &o, s, fin)
 	if in.Kind == session.Refused {
 		tx.refused(fin)
 	}

@@ -89,7 +89,7 @@ func (n *sessionReceiving) rises(now ack.Instant) {
 	p := n.peer
 	p.conn.mu.Lock()
 	o := p.tx.m.Arrived(p.tx.at(now))
-	event := p.follows(now, &o, spoken{}, nil)
+	event := p.applyOutput(now, &o, spoken{}, nil)
 	p.tx.wake(now)
 	p.conn.mu.Unlock()
 	n.up = true
@@ -120,7 +120,7 @@ func (n *sessionReceiving) data(now ack.Instant, f *frame.SessionFrame) (why Rea
 
 // apply applies the messages of a frame, all of them or none.
 func (n *sessionReceiving) apply(now ack.Instant, f *frame.SessionFrame) (why Reason, txn uint32, err error) {
-	d := n.desk
+	d := n.scratch
 	d.cursor = f.Cursor()
 	d.pendingWrites = d.pendingWrites[:0]
 	m := &d.nextWrite().msg
@@ -159,7 +159,7 @@ func (n *sessionReceiving) learns(now ack.Instant, said peerServices) {
 
 // followSession applies the frames that go on where f ended, which was applied just now, and returns how many.
 func (n *sessionReceiving) followSession(now ack.Instant, f *frame.SessionFrame, rest []transport.Datagram, from *transport.Addr) (count int) {
-	d := n.desk
+	d := n.scratch
 	m := &d.pendingWrites[0].msg
 	in := n.open.Find(m.Txn)
 	if len(d.pendingWrites) > 1 || in == nil || m.Len == 0 || !n.frames.IsNewest(f.ID) {

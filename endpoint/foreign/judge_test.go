@@ -56,7 +56,7 @@ func (p *peer) data(id frame.Seq, txn, addr uint32) foreign.Verdict {
 // acks ends the batch, and returns what the frames acknowledge that leave at this moment.
 func (p *peer) acks() (all []ack.Range) {
 	foreign.Exchange(p.now, &p.Sender, &p.Receiver)
-	foreign.Owe(p.now, &p.Sender, &p.Receiver, false)
+	foreign.ScheduleAck(p.now, &p.Sender, &p.Receiver, false)
 	p.DropBatch()
 	for {
 		if at, due := p.AckAt(); !due || at > p.now {

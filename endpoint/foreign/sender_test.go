@@ -12,7 +12,7 @@ import (
 // owes has the sender know what came, and acknowledge it with the next frame that may take it along.
 func (p *peer) owes() {
 	foreign.Exchange(p.now, &p.Sender, &p.Receiver)
-	foreign.Owe(p.now, &p.Sender, &p.Receiver, false)
+	foreign.ScheduleAck(p.now, &p.Sender, &p.Receiver, false)
 	p.DropBatch()
 }
 

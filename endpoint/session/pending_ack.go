@@ -19,9 +19,9 @@ type pendingAck struct {
 	at     ack.Instant // when it leaves by itself
 }
 
-// Owe has s acknowledge what r got in a batch: at once and alone where frames are missing or a frame came twice, at once after each every
+// ScheduleAck has s acknowledge what r got in a batch: at once and alone where frames are missing or a frame came twice, at once after each every
 // frames, or if quick, and otherwise after delay.
-func Owe(now ack.Instant, s *Sender, r *Receiver, delay time.Duration, every int, quick bool) {
+func ScheduleAck(now ack.Instant, s *Sender, r *Receiver, delay time.Duration, every int, quick bool) {
 	if r.local == 0 || r.fresh == 0 && !r.urgent {
 		return
 	}
@@ -41,11 +41,11 @@ func Owe(now ack.Instant, s *Sender, r *Receiver, delay time.Duration, every int
 	r.fresh, r.urgent = 0, false
 }
 
-// OweNow has an acknowledgement leave at once, whatever came.
-func (s *Sender) OweNow() { s.pending.is, s.pending.alone, s.pending.at = true, true, 0 }
+// AckNow has an acknowledgement leave at once, whatever came.
+func (s *Sender) AckNow() { s.pending.is, s.pending.alone, s.pending.at = true, true, 0 }
 
-// OweNothing forgets what is to be acknowledged, as its session has ended.
-func (s *Sender) OweNothing() { s.pending.is = false }
+// DropAck forgets what is to be acknowledged, as its session has ended.
+func (s *Sender) DropAck() { s.pending.is = false }
 
 // AckAt returns when an acknowledgement has to leave by itself, if there is one.
 func (s *Sender) AckAt() (at ack.Instant, is bool) { return s.pending.at, s.pending.is }

@@ -16,9 +16,9 @@ func (h *halves) put(t *testing.T, now ack.Instant, most int) *frame.SessionFram
 	return from(t, b[:h.s.PutAck(b, now, most)])
 }
 
-// TestOwe checks when what arrived is acknowledged by itself, and whether data may take it along: in order after the delay, at the last of every frames at
+// TestScheduleAck checks when what arrived is acknowledged by itself, and whether data may take it along: in order after the delay, at the last of every frames at
 // once, and at once and alone where a frame is missing or came twice.
-func TestOwe(t *testing.T) {
+func TestScheduleAck(t *testing.T) {
 	const delay, every, now = 20 * time.Millisecond, 4, ack.Instant(1000)
 	first := uint32(there) + 1
 	for name, x := range map[string]struct {
@@ -45,7 +45,7 @@ func TestOwe(t *testing.T) {
 				h.r.Arrived(now, f)
 			}
 		}
-		Owe(now, &h.s, &h.r, delay, every, x.quick)
+		ScheduleAck(now, &h.s, &h.r, delay, every, x.quick)
 		if at, is := h.s.AckAt(); is != x.is || is && at != x.at {
 			t.Errorf("%s: it leaves: %v, at %d, want %v, %d", name, is, at, x.is, x.at)
 		}
@@ -64,7 +64,7 @@ func TestOweKeepsTheTime(t *testing.T) {
 	h := newHalves(false)
 	owe := func(now ack.Instant, n int) (ack.Instant, bool) {
 		h.r.ArrivedRun(now, n)
-		Owe(now, &h.s, &h.r, delay, every, false)
+		ScheduleAck(now, &h.s, &h.r, delay, every, false)
 		return h.s.AckAt()
 	}
 	if at, is := owe(1000, 2); !is || at != ack.Instant(1000).Add(delay) {
@@ -101,7 +101,7 @@ func TestPutAck(t *testing.T) {
 	}
 	for _, most := range []int{1500, frame.LeastSessionAck + 3*frame.RangeSize} {
 		h.r.urgent = true
-		Owe(3000, &h.s, &h.r, time.Second, 4, false)
+		ScheduleAck(3000, &h.s, &h.r, time.Second, 4, false)
 		f := h.put(t, ack.Instant(3000).Add(50*time.Microsecond), most)
 		a, ok := f.SessionAck()
 		var ranges []frame.Range
@@ -121,18 +121,18 @@ func TestPutAck(t *testing.T) {
 	}
 }
 
-// TestOweNow checks that an acknowledgement leaves at once where this side is asked for one, though nothing came, and none where the session has ended.
-func TestOweNow(t *testing.T) {
+// TestAckNow checks that an acknowledgement leaves at once where this side is asked for one, though nothing came, and none where the session has ended.
+func TestAckNow(t *testing.T) {
 	h := newHalves(false)
-	h.s.OweNow()
+	h.s.AckNow()
 	if at, is := h.s.AckAt(); !is || at != 0 || h.s.Piggyback() {
 		t.Errorf("at %d, %v", at, is)
 	}
 	if f := h.put(t, 0, 100); f.Ack != uint32(there) || f.ID != uint32(there) {
 		t.Errorf("%+v: nothing came", f.SessionHeader)
 	}
-	h.s.OweNow()
-	h.s.OweNothing()
+	h.s.AckNow()
+	h.s.DropAck()
 	if _, is := h.s.AckAt(); is {
 		t.Error("something leaves after the end")
 	}

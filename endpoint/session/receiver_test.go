@@ -118,7 +118,7 @@ func TestReceiverForgets(t *testing.T) {
 		t.Errorf("sizes %d and %d are left", longest, confirmed)
 	}
 	h.r.Begin(here+1, there+1, false)
-	Owe(0, &h.s, &h.r, time.Second, 1, true)
+	ScheduleAck(0, &h.s, &h.r, time.Second, 1, true)
 	if _, is := h.s.AckAt(); is {
 		t.Error("something is to be acknowledged in a new session")
 	}

@@ -11,7 +11,7 @@ import (
 func TestSenderHeads(t *testing.T) {
 	h := newHalves(false)
 	h.r.ArrivedRun(0, 3)
-	Owe(0, &h.s, &h.r, 1, 100, false)
+	ScheduleAck(0, &h.s, &h.r, 1, 100, false)
 	upTo := uint32(there) + 3
 	head := func(b []byte) frame.SessionHeader {
 		t.Helper()
@@ -32,7 +32,7 @@ func TestSenderHeads(t *testing.T) {
 	}
 	h.r.ArrivedRun(0, 1)
 	upTo++
-	Owe(0, &h.s, &h.r, 1, 100, false)
+	ScheduleAck(0, &h.s, &h.r, 1, 100, false)
 	if !h.s.HeadAgain(b, 2) || h.s.HeadAgain(b, 2) {
 		t.Error("the acknowledgement travels along with a copy, once")
 	}

@@ -51,7 +51,7 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (n news) {
 		c.kind.acknowledge(now, fin)
 	}
 	if tx.err == nil || tx.closed { // the goroutine that closes it disconnects after this
-		c.kind.owe(now)
+		c.kind.scheduleAck(now)
 	}
 	rx.kind.dropBatch()
 	tx.heard.counters = rx.counters
@@ -83,63 +83,10 @@ func (c *Conn) build(b *outgoing.Batch, now ack.Instant) (more bool) {
 	return more
 }
 
-// expire acts on what the passing of time asks for.
-func (c *Conn) expire(now ack.Instant, fin *finished) {
-	c.report(c.overdue(now, fin))
-}
-
-// news is what is found under the lock of a connection, and told without.
-type news struct {
-	missed int       // frames of the peer that are given up
-	size   int       // of frames, if they are shorter from now on
-	why    error     // the peer is given up, if it is
-	event  EventKind // of a session; 0: none
-}
-
-// report tells the program and the services.
-func (c *Conn) report(n news) {
-	if n.missed > 0 {
-		c.event(Event{Kind: FramesMissed, Frames: n.missed})
+// hears notes that something of a connection is in this batch.
+func (e *Endpoint) hears(c *Conn) {
+	if !c.rx.touched {
+		c.rx.touched = true
+		e.touched = append(e.touched, c)
 	}
-	if n.size > 0 {
-		c.event(Event{Kind: FramesShortened, Size: n.size})
-	}
-	if n.why != nil {
-		c.event(Event{Kind: PeerDown, Err: n.why})
-		c.told()
-	}
-	if n.event != 0 {
-		c.event(Event{Kind: n.event})
-	}
-}
-
-// told lets the peer come back that was given up, of which the program and the services have heard by now. A service that
-// heard before that the peer is back would take that for what is over.
-func (c *Conn) told() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tx.reporting = false
-	c.down.Store(c.tx.err != nil)
-}
-
-// giveUp ends the connection to a peer that is gone, of which the caller tells the program and the services.
-// Guarded by mu.
-func (c *Conn) giveUp(now ack.Instant, fin *finished, why error) {
-	c.fail(now, fin, why)
-	c.tx.reporting = true
-}
-
-func (c *Conn) overdue(now ack.Instant, fin *finished) (n news) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n.missed, n.why = c.tx.overdue(now, c.ep.receiveProgress.until(now))
-	c.tx.counters.FramesMissed += uint64(n.missed)
-	n.size = c.tx.shorten(fin)
-	if n.why != nil {
-		n.why = c.ep.keyless(c.key(), c.ep.addReceiverBlocked(now, n.why))
-		c.giveUp(now, fin, n.why)
-	} else {
-		c.tx.wake(now)
-	}
-	return n
 }

@@ -18,15 +18,15 @@ func (n *sessionSending) endedBy(why session.Why) error {
 	return n.givenUp("asking for a session")
 }
 
-// follows acts on what the machine says after a frame of the peer. Guarded by the connection's mutex, with the receive lock.
-func (p *sessionPeer) follows(now ack.Instant, o *session.Output, s spoken, fin *finished) (n news) {
+// applyOutput acts on what the machine says after a frame of the peer. Guarded by the connection's mutex, with the receive lock.
+func (p *sessionPeer) applyOutput(now ack.Instant, o *session.Output, s spoken, fin *finished) (n news) {
 	tx, rx := &p.tx, &p.rx
 	ended := o.Ended != session.NotEnded
 	if ended || tx.m.State < session.Confirming {
 		rx.clear() // of the session, if there was one
 		rx.followed = rx.resets.Load()
 		tx.ready = false
-		tx.frames.OweNothing()
+		tx.frames.DropAck()
 	}
 	switch {
 	case ended && tx.m.State <= session.Down:

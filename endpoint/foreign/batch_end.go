@@ -24,8 +24,8 @@ func Exchange(now ack.Instant, s *Sender, r *Receiver) (missed int) {
 	return missed
 }
 
-// Owe has s acknowledge what r got in a batch: at once, if quick.
-func Owe(now ack.Instant, s *Sender, r *Receiver, quick bool) {
+// ScheduleAck has s acknowledge what r got in a batch: at once, if quick.
+func ScheduleAck(now ack.Instant, s *Sender, r *Receiver, quick bool) {
 	if s.acking {
 		s.due.Take(now, &r.recv)
 	} else {

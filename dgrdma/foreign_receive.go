@@ -7,68 +7,6 @@ import (
 	"github.com/dgrdma/dgrdma/transport"
 )
 
-// foreignPeer is a connection to a peer without sessions: see package foreign. What is known of
-// such a peer stands in its profile.
-type foreignPeer struct {
-	wire    *v107Wire
-	tx      foreignSending
-	rx      foreignReceiving
-	scratch *[]frame.Seq // belongs to the holder of the receive lock
-}
-
-func newForeignPeer(tx *sending, rx *receiving, e *Endpoint) *foreignPeer {
-	o := &foreignPeer{wire: tx.speakV107(true), scratch: &e.scratch}
-	o.tx = foreignSending{tx, o.wire}
-	o.rx.receiving = rx
-	o.rx.v107.Init(&rx.profile, &rx.open)
-	tx.kind, rx.kind, rx.ledger = &o.tx, &o.rx, &o.rx.v107.Ledger
-	tx.posted.Strict = true
-	return o
-}
-
-func (o *foreignPeer) isPeer() bool { return true }
-
-// gone implements kind: such a peer never says so.
-func (o *foreignPeer) gone() error { return nil }
-
-// exchange implements kind.
-func (o *foreignPeer) exchange(now ack.Instant) (missed int) {
-	missed = foreign.Exchange(now, &o.wire.v107, &o.rx.v107)
-	o.tx.proven = o.wire.v107.Proven()
-	return missed
-}
-
-// acknowledge implements kind.
-func (o *foreignPeer) acknowledge(now ack.Instant, fin *finished) {
-	tx, acks := o.wire, o.rx.v107.Acks()
-	if len(acks) == 0 {
-		return
-	}
-	before := tx.posted.Len()
-	flight := tx.v107.Flight()
-	for _, run := range acks {
-		acked, ok := flight.AppendAcked((*o.scratch)[:0], now, run)
-		if !ok {
-			o.rx.counters.Refused[RefusedAckOfUnsent]++
-		}
-		tx.noteRoundTrip()
-		for _, q := range acked {
-			tx.settled(now, uint32(flight.Wide(q)), fin)
-		}
-		tx.counters.AcksReceived += uint64(len(acked))
-		*o.scratch = acked
-	}
-	flight.EndBatch(now)
-	if tx.posted.Len() != before {
-		tx.roomMade()
-	}
-}
-
-// owe implements kind.
-func (o *foreignPeer) owe(now ack.Instant) {
-	foreign.Owe(now, &o.wire.v107, &o.rx.v107, o.tx.quick)
-}
-
 // foreignReceiving is what is received from a peer of another kind. It belongs to the holder of the receive lock.
 type foreignReceiving struct {
 	*receiving
@@ -97,7 +35,7 @@ func (o *foreignReceiving) receive(now ack.Instant, f *frame.Frame) (why Reason,
 		o.up()
 		return RefusedNone, false
 	}
-	d := o.desk
+	d := o.scratch
 	d.cursor.Begin(f)
 	d.pendingWrites = d.pendingWrites[:0]
 	m := &d.nextWrite().msg
@@ -131,7 +69,7 @@ func (o *foreignReceiving) receive(now ack.Instant, f *frame.Frame) (why Reason,
 // a frame of another length, one that acknowledges something or came already, what the memory
 // does not take.
 func (o *foreignReceiving) follow(now ack.Instant, f *frame.Frame, rest []transport.Datagram, from *transport.Addr) (n int) {
-	d := o.desk
+	d := o.scratch
 	m := &d.pendingWrites[0].msg
 	in := o.open.Find(m.Txn)
 	if len(d.pendingWrites) > 1 || in == nil || m.Len == 0 || o.v107.Newest() != f.Seq {
