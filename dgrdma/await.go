@@ -41,9 +41,9 @@ func (e *Endpoint) AfterBatch(f func()) {
 
 const (
 	// copyAhead is how much may wait to be sent, with caller polling: what waits for
-	// longer leaves the processor's cache, and with less there is not always something
-	// to send. Chosen out of 1/2, 1, 2 and 4 MiB.
-	copyAhead = 2 << 20
+	// longer leaves the core's own cache, and is read from memory when it is sent. Chosen out of 1/4,
+	// 1/2, 1 and 2 MiB: with less there is not always something to send.
+	copyAhead = 512 << 10
 	// mostAhead is how much may wait otherwise. Arbitrary, well above what is under way
 	// on a fast wire.
 	mostAhead = 16 << 20

@@ -22,7 +22,7 @@ func TestSourceThatWasCut(t *testing.T) {
 			func() error { return out.Send(t.Context(), bytes.NewReader(make([]byte, has))) },
 			func() error { return in.Receive(t.Context(), file) })
 		says := "the input became shorter while it was sent: " + tallyText(tallyOf(uint64(has)))
-		says = strings.TrimSuffix(says, " bytes") + " of 2097153 bytes"
+		says = strings.TrimSuffix(says, " bytes") + " of 524289 bytes"
 		var local *LocalError
 		if !errors.Is(sent, ErrChanged) || !errors.As(sent, &local) || sent.Error() != says {
 			t.Errorf("the sender: %v, want %s", sent, says)
