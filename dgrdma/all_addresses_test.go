@@ -133,3 +133,41 @@ func TestDialedEndpointAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyPeerOfAllAddresses checks that an endpoint at all addresses that has one peer reaches others,
+// with that one there or gone; that it finds them by their address alone; and one that restarts, at the same port or another.
+func TestOnlyPeerOfAllAddresses(t *testing.T) {
+	for _, ip := range []string{"127.0.0.1", "[::1]"} {
+		a := opened(t, "udp:[::]", nil)
+		serve := func(port string) *Endpoint {
+			return opened(t, "udp:"+ip+":"+port, &Config{AcceptAny: true})
+		}
+		dial := func(to *Endpoint) *Conn {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			c, err := a.DialContext(ctx, fmt.Sprintf("udp:%v", to.LocalAddr())) // its id and size are asked for
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		b, other := serve("0"), serve("0")
+		toB := dial(b)
+		wrote(t, toB, b, 1)
+		toOther := dial(other)
+		wrote(t, toOther, other, 2)
+		wrote(t, toB, b, 3)
+		if err := toOther.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wrote(t, toB, b, 4)
+		for i, port := range []string{fmt.Sprint(b.LocalAddr().AddrPort().Port()), "0"} {
+			b.Close()
+			b = serve(port)
+			toB.Close()
+			toB = dial(b)
+			wrote(t, toB, b, uint32(5+i))
+		}
+	}
+}
