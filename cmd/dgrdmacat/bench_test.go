@@ -186,10 +186,13 @@ func TestBenchServerAndClients(t *testing.T) {
 	if !strings.HasPrefix(url, "ocpi-udp-rdma:127.0.0.1;") || !strings.Contains(url, ";134217728.") {
 		t.Errorf("serves on %s", url)
 	}
+	ran := 0
 	for range 2 {
-		if got := runJSON(t, "bench --json --seconds 0.05 --size 100000 --to "+url); got["one_process"] != false {
+		times, code, out, stderr := runTimes(t.Context(), strings.Fields("bench --json --seconds 0.05 --size 100000 --to "+url)...)
+		if got := (said{code, out, stderr}).object(t); got["one_process"] != false {
 			t.Errorf("%v", got)
 		}
+		ran += times
 	}
 	code, out, _ := runFor(t, ctx, "bench", "--seconds", "0.05", "--compare", "tcp", "--local", "udp", "--to", url)
 	if code != exitOK || !strings.Contains(out, "\ntcp  ") || !strings.Contains(out, "\nmachine  ") || !strings.Contains(out, "verified     sample") {
@@ -200,7 +203,7 @@ func TestBenchServerAndClients(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	cancel()
-	if code, stderr := end(); code != exitOK || strings.Count(stderr, "100000 bytes") != 2 ||
+	if code, stderr := end(); code != exitOK || strings.Count(stderr, "100000 bytes") != ran ||
 		!strings.Contains(stderr, "any peer may write") || strings.Contains(stderr, "error") {
 		t.Errorf("server: code %d, %s", code, stderr)
 	}

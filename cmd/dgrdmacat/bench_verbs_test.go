@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -171,9 +172,18 @@ func TestBenchOverTCPBetweenProcesses(t *testing.T) {
 	if !strings.HasPrefix(url, "tcp:127.0.0.1:") {
 		t.Errorf("serves on %s", url)
 	}
+	again := 0
 	for _, args := range []string{"--size 100000", "--op send --size 64", "--op read --reverse --local tcp:127.0.0.1", "--op fetchadd --peers 150", "--op flush --sweep 1k..2k"} {
-		client := asProcess(t, append(strings.Fields("bench --json --seconds 0.3 --to "+url), strings.Fields(args)...)...).start()
-		if code := client.code(); code != exitOK || client.err.String() != "" || !strings.Contains(client.out.String(), `"one_process":false`) ||
+		var client *process
+		var code int
+		for seconds := 0.3; ; seconds *= 4 { // a busy machine may do nothing in so short a time
+			client = asProcess(t, append(strings.Fields(fmt.Sprintf("bench --json --seconds %g --to %s", seconds, url)), strings.Fields(args)...)...).start()
+			if code = client.code(); !strings.Contains(client.err.String(), tooShort) || seconds > 10 {
+				break
+			}
+			again++
+		}
+		if code != exitOK || client.err.String() != "" || !strings.Contains(client.out.String(), `"one_process":false`) ||
 			strings.Contains(client.out.String(), `"server_bytes_per_peer":`) != strings.Contains(args, "150") {
 			t.Errorf("%s: code %d: %s%s", args, code, &client.out.b, client.err.String())
 		}
@@ -184,7 +194,8 @@ func TestBenchOverTCPBetweenProcesses(t *testing.T) {
 	}
 	server.Process.Signal(os.Interrupt)
 	server.code()
-	if said := server.err.String(); strings.Count(said, " operations of ") != 6 || strings.Contains(said, "error") {
+	said := server.err.String()
+	if n := strings.Count(said, " operations of "); n < 6 || n > 6+2*again || strings.Contains(said, "error") { // the last client has two sizes
 		t.Errorf("the server says\n%s", said)
 	}
 }

@@ -17,12 +17,19 @@ const tooShort = "in --seconds: give it more"
 // runFor runs a command. A measurement that was too short is made again, some times: its server has to be there still.
 func runFor(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	for range 5 {
+	_, code, stdout, stderr = runTimes(ctx, args...)
+	return code, stdout, stderr
+}
+
+// runTimes is runFor that says how often the command ran: its server tells of each time.
+func runTimes(ctx context.Context, args ...string) (times, code int, stdout, stderr string) {
+	for times < 5 {
+		times++
 		if code, stdout, stderr = runOnce(ctx, args...); !strings.Contains(stderr, tooShort) {
 			break
 		}
 	}
-	return code, stdout, stderr
+	return times, code, stdout, stderr
 }
 
 func runOnce(ctx context.Context, args ...string) (code int, stdout, stderr string) {

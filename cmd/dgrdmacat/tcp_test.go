@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/verbs/latency"
 )
 
 // TestTCPNobodyThere: who dials what is no server of iWARP, or none at all, hears of it soon.
@@ -81,7 +82,7 @@ func TestTCPWrongKind(t *testing.T) {
 		{"ping --op read --size 2M --to " + pings, exitUsage, "the server takes 1048576 at most; give ping --serve as large a --size"},
 	} {
 		began := time.Now()
-		if code, out, stderr := runFor(t, patient(t), strings.Fields(c.args)...); code != c.code || !strings.Contains(stderr, c.says) || out != "" || time.Since(began) > 2*time.Second {
+		if code, out, stderr := runFor(t, patient(t), strings.Fields(c.args)...); code != c.code || !strings.Contains(stderr, c.says) || out != "" || time.Since(began) > latency.Patience/2 {
 			t.Errorf("%s: code %d after %v, %s%s", c.args, code, time.Since(began), out, stderr)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/netns"
@@ -23,8 +22,8 @@ func TestWriteToWhoIsGone(t *testing.T) {
 		changed := make(chan struct{})
 		go func() {
 			defer close(changed)
-			eventually(t, "it is written to", func() bool { return strings.Contains(first.out.String(), "0x00000040 = 0x00000001") })
-			time.Sleep(20 * time.Millisecond) // for the acknowledgement
+			// The second time is sent when the first has been acknowledged.
+			eventually(t, "it is written to twice", func() bool { return strings.Contains(first.out.String(), "0x00000040 = 0x00000002") })
 			first.Process.Kill()
 			first.code()
 			if back {
@@ -35,7 +34,7 @@ func TestWriteToWhoIsGone(t *testing.T) {
 			}
 		}()
 		code, _, stderr := runFor(t, patient(t), "write", "--to", localString(at, 4096, 2)+"?giveup=300ms",
-			"--addr", "0", "--text", "x", "--flag-addr", "64", "--count", "0", "--interval", "100ms")
+			"--addr", "0", "--text", "x", "--flag-addr", "64", "--flag-step", "1", "--count", "0", "--interval", "100ms")
 		<-changed
 		if other != nil {
 			other.Close()
