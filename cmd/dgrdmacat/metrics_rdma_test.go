@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,14 +16,15 @@ import (
 func TestMetricsOverTCP(t *testing.T) {
 	for _, c := range []struct {
 		server, client string
+		accepted       int               // connections, each time
 		counts         map[string]string // patterns
 	}{
-		{"bench --serve tcp:127.0.0.1:0", "bench --op write --seconds 0.1 --size 64k --peers 2",
-			map[string]string{"connections_accepted": "3", "written_bytes": "[1-9].*", "crc_errors": "0", "connections_rejected": "1"}},
-		{"rping --serve tcp:127.0.0.1:0", "rping -C 3 -S 100",
-			map[string]string{"connections_accepted": "1", "read_bytes": "300", "received_bytes": "96", "sent_bytes": "396", "connections_rejected": "1"}},
-		{"ping --serve tcp:127.0.0.1:0", "ping --op read -n 5 --size 100",
-			map[string]string{"connections_accepted": "1", "fetched_bytes": "[1-9].*", "connections_rejected": "1"}},
+		{"bench --serve tcp:127.0.0.1:0", "bench --op write --seconds 0.1 --size 64k --peers 2", 3,
+			map[string]string{"written_bytes": "[1-9].*", "crc_errors": "0", "connections_rejected": "1"}},
+		{"rping --serve tcp:127.0.0.1:0", "rping -C 3 -S 100", 1,
+			map[string]string{"read_bytes": "300", "received_bytes": "96", "sent_bytes": "396", "connections_rejected": "1"}},
+		{"ping --serve tcp:127.0.0.1:0", "ping --op read -n 5 --size 100", 1,
+			map[string]string{"fetched_bytes": "[1-9].*", "connections_rejected": "1"}},
 	} {
 		p, at := startTCPServer(t, append(strings.Fields(c.server), "--metrics", "0")...)
 		found := regexp.MustCompile(`metrics on http://(\S+)/metrics; dgrdmacat top `).FindStringSubmatch(p.err.String())
@@ -30,9 +32,11 @@ func TestMetricsOverTCP(t *testing.T) {
 			t.Fatalf("%s: %s", c.server, &p.err)
 		}
 		args := append(strings.Fields(c.client), "--to", at, "--metrics", "0")
-		if code, out, stderr := runFor(t, patient(t), args...); code != exitOK || !strings.HasPrefix(stderr, "metrics on http://127.0.0.1:") {
+		times, code, out, stderr := runTimes(patient(t), args...)
+		if code != exitOK || !strings.HasPrefix(stderr, "metrics on http://127.0.0.1:") {
 			t.Errorf("%q: code %d, %s%s", args, code, out, stderr)
 		}
+		c.counts["connections_accepted"] = strconv.Itoa(times * c.accepted)
 		stranger := "rping -C 1"
 		if strings.HasPrefix(c.server, "rping") {
 			stranger = "ping --op read"

@@ -168,7 +168,7 @@ func TestCommandsShowThemselves(t *testing.T) {
 				ended <- stderr
 			}()
 			text := ""
-			for range 500 {
+			for began := time.Now(); time.Since(began) < patience; time.Sleep(10 * time.Millisecond) {
 				if answer, err := http.Get("http://" + addr + metrics.TextPath); err == nil {
 					body, _ := io.ReadAll(answer.Body)
 					answer.Body.Close()
@@ -176,7 +176,6 @@ func TestCommandsShowThemselves(t *testing.T) {
 						break
 					}
 				}
-				time.Sleep(10 * time.Millisecond)
 			}
 			cancel()
 			if stderr := <-ended; !strings.Contains(stderr, "metrics on http://"+addr+"/metrics") {

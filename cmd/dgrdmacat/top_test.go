@@ -354,7 +354,8 @@ func TestTopPrintsWhatMoves(t *testing.T) {
 	}()
 	defer func() { cancel(); <-written }()
 
-	code, out, stderr := runFor(t, t.Context(), "top", addr, "--interval", "200ms", "--count", "2")
+	const long = "500ms" // in which even a busy machine writes
+	code, out, stderr := runFor(t, t.Context(), "top", addr, "--interval", long, "--count", "2")
 	if code != exitOK || stderr != "" || strings.Count(out, "ENDPOINT") != 2 || strings.Count(out, "\n") != 2*7+1 {
 		t.Fatalf("code %d, %q\n%s", code, stderr, out)
 	}
@@ -367,7 +368,7 @@ func TestTopPrintsWhatMoves(t *testing.T) {
 		t.Errorf("%q", peer)
 	}
 
-	code, out, stderr = runFor(t, t.Context(), "top", "--json", "--interval", "100ms", "--count", "3", "http://"+addr)
+	code, out, stderr = runFor(t, t.Context(), "top", "--json", "--interval", long, "--count", "3", "http://"+addr)
 	if code != exitOK || stderr != "" {
 		t.Fatalf("code %d, %q", code, stderr)
 	}
