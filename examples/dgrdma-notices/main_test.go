@@ -27,13 +27,20 @@ func TestNotices(t *testing.T) {
 	where := strings.TrimPrefix(strings.TrimSpace(<-says), "serving on ")
 
 	const watchers = 3
-	told := make(chan string, 100)
+	told := make(chan string, 1)
 	watched := make(chan error, watchers)
 	leave := make([]context.CancelFunc, watchers)
 	for i := range watchers {
 		var of context.Context
 		of, leave[i] = context.WithCancel(t.Context())
-		go func() { watched <- watch(of, where, written(func(s string) { told <- s })) }()
+		go func() {
+			watched <- watch(of, where, written(func(s string) {
+				select {
+				case told <- s:
+				default: // it is said again and again until all are there, or gone
+				}
+			}))
+		}()
 	}
 	until := func(want string) {
 		t.Helper()
