@@ -75,9 +75,10 @@ func TestWhoClosesThePipeOfPings(t *testing.T) {
 	overUDP := func(mode string) func(*testing.T) (*process, string) {
 		return func(t *testing.T) (*process, string) { return startPingServer(t, mode, "udp:127.0.0.1") }
 	}
+	// At intervals the second ping is printed, and not only the thousandth.
 	for client, start := range map[string]func(*testing.T) (*process, string){
-		"ping --op send -v": overTCP("ping"), "ping --op read -v": overTCP("ping"), "rping -v": overTCP("rping"),
-		"ping -v": overUDP(""), "ping --link -v": overUDP("--link"),
+		"ping --op send -v -i 1ms": overTCP("ping"), "ping --op read -v -i 1ms": overTCP("ping"), "rping -v": overTCP("rping"),
+		"ping -v -i 1ms": overUDP(""), "ping --link -v -i 1ms": overUDP("--link"),
 	} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()

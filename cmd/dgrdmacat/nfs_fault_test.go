@@ -133,7 +133,7 @@ func TestNFSWrongReplies(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := new(nfsRig)
-				r.wants(t, []string{"nfs", "cat", "--wait", "1s", "rdma:" + overRDMA.Addr().String() + "/file"}, exitError, "", says)
+				r.wants(t, []string{"nfs", "cat", "--wait", "5s", "rdma:" + overRDMA.Addr().String() + "/file"}, exitError, "", says)
 			})
 		}
 	}

@@ -115,7 +115,7 @@ func TestPingUnanswered(t *testing.T) {
 		t.Run(fmt.Sprintf("%s up to %d", c.mode, c.upTo), func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			url := answering(t, func(number uint32) bool { return number <= c.upTo })
-			code, got, stderr := ping(t, append(strings.Fields(c.mode), "-n", "20", "--to", url+"?giveup=900ms")...)
+			code, got, stderr := ping(t, append(strings.Fields(c.mode), "-n", "20", "--wait", "9s", "--to", url+"?giveup=3s")...)
 			if code != exitError || got.N != c.n || got.Lost != 1 || strings.Count(stderr, ": no answer within ") != 1 || !strings.Contains(stderr, c.says) || (got.Max > 0) != (c.n > 0) {
 				t.Errorf("%+v: code %d, %+v, %s", c, code, got, stderr)
 			}

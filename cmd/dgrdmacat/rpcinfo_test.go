@@ -75,7 +75,7 @@ func TestRPCInfo(t *testing.T) {
 		r.wants(t, []string{"rpcinfo", at, "nfs", "4"}, exitError, "", at+": nfs (100003): the server has version 3 of this program only\n")
 	})
 	silent := stranger(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
-	r.wants(t, []string{"rpcinfo", "--wait", "1s", silent, "nfs"}, exitError, "", silent+": the server has not answered for 1s (--wait)")
+	r.wants(t, []string{"rpcinfo", "--wait", "3s", silent, "nfs"}, exitError, "", silent+": the server has not answered for 3s (--wait)")
 	r.wants(t, []string{"rpcinfo", nobodyThere, "nfs"}, exitError, "", nobodyThere+": nothing listens at that port: connection refused; is the server started there")
 	for args, says := range map[string]string{
 		"": "need ADDRESS [PROGRAM [VERSION]]", "h nfs 3 4": "need ADDRESS", "rdma:h": "port mappers are reached over TCP", "h nothing": "PROGRAM nothing: need a number, or one of mountd, nfs, ",

@@ -33,7 +33,7 @@ func TestWriteToWhoIsGone(t *testing.T) {
 				}
 			}
 		}()
-		code, _, stderr := runFor(t, patient(t), "write", "--to", localString(at, 4096, 2)+"?giveup=300ms",
+		code, _, stderr := runFor(t, patient(t), "write", "--to", localString(at, 4096, 2)+"?giveup=2s",
 			"--addr", "0", "--text", "x", "--flag-addr", "64", "--flag-step", "1", "--count", "0", "--interval", "100ms")
 		<-changed
 		if other != nil {
