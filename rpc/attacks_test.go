@@ -181,8 +181,8 @@ func TestAttackLentMemory(t *testing.T) {
 // no memory before, and delays no other client (P9).
 func TestAttackSlowReads(t *testing.T) {
 	s, address := serveRDMA(t, &service{}, nil)
-	s.partTime = 500 * time.Millisecond
-	s.budget.left = 80 << 20 // more than the window takes: budgets have their own test
+	s.partTime = 2 * time.Second // in which a busy machine posts all calls
+	s.budget.left = 80 << 20     // more than the window takes: budgets have their own test
 	b := dial(t, address, nil).Bind(testProgram, None)
 	if err := b.Call(t.Context(), 0, nil, nil, nil); err != nil {
 		t.Fatal(err)
@@ -425,7 +425,7 @@ func TestAttackReplyOfAnotherUser(t *testing.T) {
 // TestAttackSilence checks that connections which say nothing, or no more than half a Call in parts, end in time, and that others are served (P16, P7).
 func TestAttackSilence(t *testing.T) {
 	s, address := serveRDMA(t, &service{}, nil)
-	s.partTime = 300 * time.Millisecond
+	s.partTime = 2 * time.Second // in which a busy machine says something over each connection
 	var peers []*handPeer
 	for i := range 40 {
 		p := dialHand(t, address, 8)

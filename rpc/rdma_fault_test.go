@@ -30,7 +30,9 @@ func TestFault(t *testing.T) {
 					return [][]byte{b}, true
 				}
 				_, address := serveRDMA(t, &service{}, so)
-				co.Timeout = 300 * time.Millisecond
+				if x.connections { // or a busy machine makes another one
+					co.Timeout = 300 * time.Millisecond
+				}
 				c := dial(t, address, co)
 				b := c.Bind(testProgram, None)
 				for i := range 4 {
