@@ -30,6 +30,9 @@ func (c Carrier) String() string {
 	return "dgrdma"
 }
 
+// Stream reports whether it is a connection of TCP, which has a congestion controller.
+func (c Carrier) Stream() bool { return c == TCP || c == TLS }
+
 // OneWay reports whether nothing but the client can write with it.
 func (c Carrier) OneWay() bool { return c == Raw }
 
@@ -68,24 +71,24 @@ type acceptor interface {
 }
 
 // await opens what a client of the endpoint is told to connect to. wire is the endpoint's
-// string, with its options.
-func (c Carrier) await(at dgrdma.Addr, wire string) (acceptor, error) {
+// string, with its options; controller is that of the connections, "" the machine's default.
+func (c Carrier) await(at dgrdma.Addr, wire, controller string) (acceptor, error) {
 	if c == Raw {
 		return openFlood(at, wire)
 	}
 	if at.Kind() != dgrdma.KindUDP {
 		return nil, fmt.Errorf("there is no %v at %v", c, at)
 	}
-	return listenStream(at.AddrPort(), c == TLS)
+	return listenStream(at.AddrPort(), c == TLS, controller)
 }
 
 // dial connects to what the server awaits at its port.
-func (c Carrier) dial(ctx context.Context, from, to dgrdma.Addr, port uint32, wire string, memory []byte) (rival, error) {
-	if c == Raw {
+func (c Contender) dial(ctx context.Context, from, to dgrdma.Addr, port uint32, wire string, memory []byte) (rival, error) {
+	if c.Carrier == Raw {
 		return dialFlood(from, to, port, wire)
 	}
 	at := netip.AddrPortFrom(to.AddrPort().Addr(), uint16(port))
-	return dialStream(ctx, from.AddrPort().Addr(), at, c == TLS, memory)
+	return dialStream(ctx, from.AddrPort().Addr(), at, c.Carrier == TLS, c.Controller, memory)
 }
 
 // carrierBlock is how many bytes are posted at a time on other carriers, for which

@@ -247,11 +247,11 @@ func TestNoThanks(t *testing.T) {
 // TestRecordsAreGolden: plans and counts travel between machines with different
 // versions of this.
 func TestRecordsAreGolden(t *testing.T) {
-	p := Plan{1, 2, 3, 4, 5, VerifyFull, 1, 7, 0x0807060504030201, Raw}
-	if got, want := fmt.Sprintf("%x", encode(&p)), "0100000002000000030000000400000005000000020000000100000007000000"+"0102030405060708"+"03000000"; got != want {
+	p := Plan{1, 2, 3, 4, 5, VerifyFull, 1, 7, 0x0807060504030201, Raw, 9, nameController("reno")}
+	if got, want := fmt.Sprintf("%x", encode(&p)), "0100000002000000030000000400000005000000020000000100000007000000"+"0102030405060708"+"03000000"+"09000000"+"72656e6f"+strings.Repeat("00", 12); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := fmt.Sprintf("%x", encode(&Ready{knowsAll, 0x0201, 1})); got != "03000000"+"01020000"+"01000000" {
+	if got := fmt.Sprintf("%x", encode(&Ready{knowsAll, 0x0201, 1, 8})); got != "07000000"+"01020000"+"01000000"+"08000000" {
 		t.Error(got)
 	}
 	if got := fmt.Sprintf("%x", encode(&busy{1, 2, 3, [80]byte{4, 79: 5}})); got != "0100000000000000"+"0200000000000000"+"0300000000000000"+"04"+strings.Repeat("00", 78)+"05" {

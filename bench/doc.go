@@ -16,7 +16,8 @@
 //
 // Rivals take turns with the transactions or work requests, on the same memory. The server awaits them when
 // the client says so, from the client's host alone. An [Outcome] has every turn, and what the
-// machines did besides, without which a ratio means nothing.
+// machines did besides, without which a ratio means nothing. A rival over TCP has the congestion controller that short trials
+// find to be the fastest, and the machine's default as well: [Choice].
 //
 // With [Plan.Rate] a load posts no faster than that, in bursts, and sleeps between them. The first operation waits its turn, too.
 // [Sample] cuts a run into intervals.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -65,3 +66,15 @@ type CarrierError struct {
 func (e *CarrierError) Error() string { return e.Carrier.String() + " beside it: " + e.Err.Error() }
 
 func (e *CarrierError) Unwrap() error { return e.Err }
+
+// ControllerError says that the system does not let this process use a congestion controller of TCP.
+type ControllerError struct {
+	Refused RefusedController
+	Usable  []string // others
+}
+
+func (e *ControllerError) Error() string {
+	return fmt.Sprintf("congestion controller %v: use one of %s", e.Refused, strings.Join(e.Usable, ", "))
+}
+
+func (e *ControllerError) Unwrap() error { return e.Refused.Err }

@@ -60,17 +60,17 @@ func TestOthers(t *testing.T) {
 // TestSpread: an even number has the middle of two as its median, and none has nothing.
 func TestSpread(t *testing.T) {
 	o := NewOutcome()
-	if s := o.Spread(TCP, Turn.PerSecond); s != (Spread{}) {
+	if s := o.Spread(Contender{Carrier: TCP}, Turn.PerSecond); s != (Spread{}) {
 		t.Errorf("%+v", s)
 	}
 	for _, n := range []uint64{30, 10, 20, 1000} {
-		o.Turns = append(o.Turns, Turn{Carrier: TCP, Bytes: n, Took: time.Second}, Turn{Carrier: TLS, Bytes: 1, Took: time.Second})
+		o.Turns = append(o.Turns, Turn{Contender: Contender{Carrier: TCP}, Bytes: n, Took: time.Second}, Turn{Contender: Contender{Carrier: TLS}, Bytes: 1, Took: time.Second})
 	}
-	o.Turns = append(o.Turns, Turn{Carrier: TLS, Bytes: 5}) // in no time
-	if s := o.Spread(TCP, Turn.PerSecond); s != (Spread{4, 25, 10, 1000}) {
+	o.Turns = append(o.Turns, Turn{Contender: Contender{Carrier: TLS}, Bytes: 5}) // in no time
+	if s := o.Spread(Contender{Carrier: TCP}, Turn.PerSecond); s != (Spread{4, 25, 10, 1000}) {
 		t.Errorf("%+v", s)
 	}
-	if s := o.Spread(TLS, Turn.PerSecond); s != (Spread{5, 1, 0, 1}) {
+	if s := o.Spread(Contender{Carrier: TLS}, Turn.PerSecond); s != (Spread{5, 1, 0, 1}) {
 		t.Errorf("%+v", s)
 	}
 }

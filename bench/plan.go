@@ -52,6 +52,9 @@ type Plan struct {
 
 	Rate    uint64  // bytes per second that each side writes at most; 0: no limit
 	Carrier Carrier // of these bytes; control records are always of what the two ends are of
+
+	Trial      uint32         // 1: it finds out how fast a controller is, and counts for nothing else
+	Controller controllerName // of the carrier's connection
 }
 
 // Ready is what a server that begins a run tells of itself. Older ones leave it 0. It
@@ -61,6 +64,8 @@ type Ready struct {
 	Port  uint32 // where it awaits another carrier: of TCP, or of UDP
 
 	Refused uint32 // 1: it cannot await that
+
+	Uncontrolled uint32 // 1: it cannot set Plan.Controller, and awaits that carrier with the machine's default
 }
 
 // finish is what a client tells that ends a run. Older ones tell nothing. It travels as it is here.
@@ -86,10 +91,11 @@ type busy struct {
 }
 
 const (
-	knowsRate    = 1 << iota // it writes no faster than Plan.Rate
-	knowsCarrier             // it takes Plan.Carrier
+	knowsRate       = 1 << iota // it writes no faster than Plan.Rate
+	knowsCarrier                // it takes Plan.Carrier
+	knowsController             // it takes Plan.Controller
 
-	knowsAll = knowsRate | knowsCarrier
+	knowsAll = knowsRate | knowsCarrier | knowsController
 )
 
 // Counts is what one side counted during a run. It travels as it is here.

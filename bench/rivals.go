@@ -14,11 +14,11 @@ const TurnsBeside = 5
 
 // Turn is a whole turn of one carrier.
 type Turn struct {
-	Carrier Carrier
-	Bytes   uint64 // that arrived, both ways
-	Took    time.Duration
-	CPU     time.Duration // of the processes of both ends
-	Waits   uint64        // how often their threads gave up a processor to wait
+	Contender
+	Bytes uint64 // that arrived, both ways
+	Took  time.Duration
+	CPU   time.Duration // of the processes of both ends
+	Waits uint64        // how often their threads gave up a processor to wait
 }
 
 // Per1000 returns how much of something there was for 1000 bytes that arrived.
@@ -43,24 +43,28 @@ type Spread struct {
 	Median, Least, Most float64
 }
 
-// Spread returns what a carrier's turns had of something.
-func (o *Outcome) Spread(c Carrier, of func(Turn) float64) (s Spread) {
+// Spread returns what a contender's turns had of something.
+func (o *Outcome) Spread(c Contender, of func(Turn) float64) (s Spread) {
 	var all []float64
 	for _, t := range o.Turns {
-		if t.Carrier == c {
+		if t.Contender == c {
 			all = append(all, of(t))
 		}
 	}
+	return spreadOf(all)
+}
+
+func spreadOf(all []float64) (s Spread) {
 	if len(all) == 0 {
 		return s
 	}
-	slices.Sort(all)
+	all = slices.Sorted(slices.Values(all))
 	half := len(all) / 2
 	return Spread{len(all), (all[half] + all[(len(all)-1)/2]) / 2, all[0], all[len(all)-1]}
 }
 
 // note adds a whole turn, and what the machines did meanwhile.
-func (o *Outcome) note(c Carrier, bytes uint64, took time.Duration, mine, theirs *Counts) {
+func (o *Outcome) note(c Contender, bytes uint64, took time.Duration, mine, theirs *Counts) {
 	t := Turn{c, bytes, took, time.Duration(mine.CPU), mine.Waits}
 	if mine.Process != theirs.Process {
 		t.CPU += time.Duration(theirs.CPU)
@@ -81,10 +85,64 @@ func (o *Outcome) Machines() (here, there Machine) {
 	return here, Machine{Processors: int(o.thereAll.Processors), Others: othersBeside(&o.thereAll, &o.hereAll)}
 }
 
-// rivalTurn lets another carrier move the memory of the plan for that long.
-func (c *Turns) rivalTurn(ctx context.Context, s session, carrier Carrier, long time.Duration, o *Outcome) error {
+// choose tries the controllers that a carrier can have, notes which is the fastest, and returns the contenders that are to have turns: it
+// with that one, and with the machine's default if that is another one.
+func (c *Turns) choose(ctx context.Context, s session, carrier Carrier, turn time.Duration, o *Outcome) ([]Contender, error) {
+	if !carrier.Stream() {
+		return []Contender{{Carrier: carrier}}, nil
+	}
+	found := FindControllers()
+	choice := Choice{Carrier: carrier, Controller: found.Default, Default: found.Default}
+	switch wanted := cmp.Or(c.Congestion, FastestController); wanted {
+	case DefaultController:
+	case FastestController:
+		choice.Refused = found.Refused
+		var trials []Trial
+		for range trialRounds {
+			for _, name := range found.Usable {
+				if len(found.Usable) == 1 {
+					break
+				}
+				tried := NewOutcome()
+				if err := c.rivalTurn(ctx, s, Contender{carrier, found.set(name)}, trialTime(turn), true, tried); err != nil {
+					return nil, err
+				}
+				trials = append(trials, Trial{name, tried.Turns[0].PerSecond()})
+			}
+		}
+		if choice.Trials = fastestFirst(trials); len(choice.Trials) > 0 {
+			choice.Controller = choice.Trials[0].Controller
+		}
+	default:
+		if err := tryController(wanted); err != nil && wanted != found.Default {
+			return nil, &CarrierError{carrier, &ControllerError{RefusedController{wanted, err}, found.Usable}}
+		}
+		choice.Controller = wanted
+	}
+	o.Choices = append(o.Choices, choice)
+	contenders := []Contender{{carrier, found.set(choice.Controller)}}
+	if choice.Controller != choice.Default {
+		contenders = append(contenders, Contender{Carrier: carrier})
+	}
+	return contenders, nil
+}
+
+// set returns what a connection is given to have that controller: nothing, if it has it by itself.
+func (c *Controllers) set(name string) string {
+	if name == c.Default {
+		return ""
+	}
+	return name
+}
+
+// rivalTurn lets a contender move the memory of the plan for that long.
+func (c *Turns) rivalTurn(ctx context.Context, s session, who Contender, long time.Duration, trial bool, o *Outcome) error {
+	carrier := who.Carrier
 	p := c.Plan.over(carrier)
-	p.MoreRuns = 1
+	p.MoreRuns, p.Controller = 1, nameController(who.Controller)
+	if trial {
+		p.Trial = 1
+	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*s.giveUp())
 	defer cancel()
 	there, err := s.begin(bounded, p)
@@ -92,7 +150,7 @@ func (c *Turns) rivalTurn(ctx context.Context, s session, carrier Carrier, long 
 		return err
 	}
 	before := s.counts()
-	out, r, err := c.rivalLoad(ctx, bounded, s, p, there, long)
+	out, r, err := c.rivalLoad(ctx, bounded, s, p, who, there, long)
 	if err != nil {
 		err = &CarrierError{carrier, err}
 	}
@@ -114,12 +172,24 @@ func (c *Turns) rivalTurn(ctx context.Context, s session, carrier Carrier, long 
 	if carrier.OneWay() {
 		arrived, took = theirs.Arrived, time.Duration(theirs.Arriving)
 	}
-	o.note(carrier, arrived, took, &mine, &theirs)
+	o.note(who, arrived, took, &mine, &theirs)
+	if set := who.Controller != "" && !trial; set && (there.Uncontrolled != 0 || there.Knows&knowsController == 0) {
+		o.uncontrolled(carrier)
+	}
 	return nil
 }
 
+// uncontrolled notes that the server sends with its machine's default controller.
+func (o *Outcome) uncontrolled(carrier Carrier) {
+	for i := range o.Choices {
+		if o.Choices[i].Carrier == carrier {
+			o.Choices[i].ClientOnly = true
+		}
+	}
+}
+
 // rivalLoad runs this side of a rival.
-func (c *Turns) rivalLoad(ctx, bounded context.Context, s session, p Plan, there Ready, long time.Duration) (*Load, rival, error) {
+func (c *Turns) rivalLoad(ctx, bounded context.Context, s session, p Plan, who Contender, there Ready, long time.Duration) (*Load, rival, error) {
 	switch {
 	case there.Knows&knowsCarrier == 0:
 		return nil, nil, ErrNoCarrier
@@ -130,7 +200,7 @@ func (c *Turns) rivalLoad(ctx, bounded context.Context, s session, p Plan, there
 	if p.BothWays != 0 {
 		memory = p.memory(s.bytes())
 	}
-	r, err := p.Carrier.dial(ctx, s.here(), s.there(), there.Port, s.wire(), memory)
+	r, err := who.dial(ctx, s.here(), s.there(), there.Port, s.wire(), memory)
 	if ctx.Err() != nil && err != nil {
 		return nil, nil, fmt.Errorf("%w before it began", ErrInterrupted)
 	}
@@ -157,7 +227,11 @@ func (c *Turns) rivalLoad(ctx, bounded context.Context, s session, p Plan, there
 // serveRival serves a run that another carrier carries.
 func (s *Runs) serveRival(ctx context.Context, p Plan, c attended) error {
 	ready := Ready{Knows: knowsAll}
-	a, failed := p.Carrier.await(c.here(), c.wire())
+	controller, known := p.Controller.served()
+	if !known {
+		ready.Uncontrolled, controller = 1, ""
+	}
+	a, failed := p.Carrier.await(c.here(), c.wire(), controller)
 	if failed != nil {
 		ready.Refused = 1
 		failed = fmt.Errorf("comparison with %v: %w", p.Carrier, failed)
@@ -196,7 +270,7 @@ func (s *Runs) serveRival(ctx context.Context, p Plan, c attended) error {
 		return err
 	}
 	c.counts().since(before, &saw)
-	if s.Ran != nil {
+	if s.Ran != nil && p.Trial == 0 {
 		s.Ran(Run{c.name(), p, saw, took})
 	}
 	return cmp.Or(failed, c.deliver(ctx, &saw))

@@ -15,9 +15,9 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// withRivals makes a client take turns with others.
+// withRivals makes a client take turns with others, whose controller is the machine's default.
 func withRivals(s *Server, c *Client, rivals ...Carrier) {
-	s.Local, c.Local, c.Rivals = "udp:127.0.0.1", "udp:127.0.0.1", rivals
+	s.Local, c.Local, c.Rivals, c.Congestion = "udp:127.0.0.1", "udp:127.0.0.1", rivals, DefaultController
 }
 
 // TestRivals: every carrier has its turns, in which as much arrives as was sent, where the
@@ -87,7 +87,7 @@ func TestRivals(t *testing.T) {
 			if n := o.Mine.Bytes + o.Theirs.Bytes; n == 0 || got[Ours] != n {
 				t.Errorf("turns have %d of %d bytes", got[Ours], n)
 			}
-			rate := o.Spread(Ours, Turn.PerSecond)
+			rate := o.Spread(Contender{}, Turn.PerSecond)
 			if !(rate.Turns == TurnsBeside && rate.Most > 0 && rate.Least <= rate.Median && rate.Median <= rate.Most) {
 				t.Errorf("%+v", rate)
 			}
@@ -128,7 +128,7 @@ func TestPlansThatNoCarrierRuns(t *testing.T) {
 		}
 	}
 	for _, wire := range []Carrier{TCP, TLS} {
-		if a, err := wire.await(dgrdma.EtherAddr([6]byte{2}), "ether:eth0"); err == nil {
+		if a, err := wire.await(dgrdma.EtherAddr([6]byte{2}), "ether:eth0", ""); err == nil {
 			a.stop()
 			t.Errorf("%v on bare Ethernet", wire)
 		}
@@ -189,7 +189,7 @@ func TestServerCannotAwait(t *testing.T) {
 func TestNowhereToAwait(t *testing.T) {
 	at := dgrdma.UDPAddr(netAddr(t, "192.0.2.1:7470"))
 	for _, c := range []Carrier{TCP, TLS, Raw} {
-		if a, err := c.await(at, "udp:192.0.2.1:7470"); err == nil || a != nil {
+		if a, err := c.await(at, "udp:192.0.2.1:7470", ""); err == nil || a != nil {
 			t.Errorf("%v: got %v and %v, want no acceptor and an error", c, a, err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestServerDiesAmidAComparison(t *testing.T) {
 		t.Error(err)
 	}
 	<-served
-	ours, theirs := o.Spread(Ours, Turn.PerSecond), o.Spread(TCP, Turn.PerSecond)
+	ours, theirs := o.Spread(Contender{}, Turn.PerSecond), o.Spread(Contender{Carrier: TCP}, Turn.PerSecond)
 	if ours.Turns == 0 || theirs.Turns == 0 || ours.Most <= 0 || len(o.Turns) < 2 || len(o.Turns) > 4 {
 		t.Errorf("%+v", o.Turns)
 	}
@@ -250,7 +250,7 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 		withRivals(s, c, rival)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, _, err := c.rivalLoad(ctx, t.Context(), c, c.Plan.over(rival), Ready{Knows: knowsAll, Port: 1}, time.Hour)
+		_, _, err := c.rivalLoad(ctx, t.Context(), c, c.Plan.over(rival), Contender{Carrier: rival}, Ready{Knows: knowsAll, Port: 1}, time.Hour)
 		if !errors.Is(err, ErrInterrupted) {
 			t.Errorf("%v: %v", rival, err)
 		}
@@ -261,7 +261,7 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 func TestStrangersStreamIsNobodys(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	loopback := dgrdma.UDPAddr(netAddr(t, "127.0.0.1:0"))
-	l, err := TCP.await(loopback, "")
+	l, err := TCP.await(loopback, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

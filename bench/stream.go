@@ -89,15 +89,16 @@ type streamListener struct {
 
 // listenStream listens at the endpoint's own port, which is where firewalls let clients in, or at any
 // if another program has that.
-func listenStream(at netip.AddrPort, secret bool) (acceptor, error) {
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+func listenStream(at netip.AddrPort, secret bool, controller string) (acceptor, error) {
+	listening := net.ListenConfig{Control: controlled(controller)} // what it accepts inherits that
+	l, err := listening.Listen(context.Background(), "tcp", at.String())
 	if err != nil {
-		l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), 0)))
+		l, err = listening.Listen(context.Background(), "tcp", netip.AddrPortFrom(at.Addr(), 0).String())
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &streamListener{TCPListener: l}
+	s := &streamListener{TCPListener: l.(*net.TCPListener)}
 	if secret {
 		if s.tls, err = certified(); err != nil {
 			l.Close()
@@ -132,9 +133,9 @@ func (l *streamListener) accept(ctx context.Context, from dgrdma.Addr, memory []
 }
 
 // dialStream connects to a listener.
-func dialStream(ctx context.Context, from netip.Addr, to netip.AddrPort, secret bool, memory []byte) (rival, error) {
+func dialStream(ctx context.Context, from netip.Addr, to netip.AddrPort, secret bool, controller string, memory []byte) (rival, error) {
 	until := time.Now().Add(streamPatience)
-	dialer := net.Dialer{Deadline: until}
+	dialer := net.Dialer{Deadline: until, Control: controlled(controller)}
 	if !from.IsUnspecified() { // else the system chooses, as it does for datagrams
 		dialer.LocalAddr = &net.TCPAddr{IP: from.AsSlice(), Zone: from.Zone()}
 	}

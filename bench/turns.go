@@ -11,11 +11,12 @@ import (
 
 // Turns are what a client has run, one after the other, of its own and of rivals.
 type Turns struct {
-	Plan     Plan
-	Rivals   []Carrier     // to take turns with
-	Receive  bool          // only the server posts; the plan says both ways
-	WarmUp   time.Duration // run for so long before anything is measured
-	MoreRuns bool          // another Run follows soon
+	Plan       Plan
+	Rivals     []Carrier     // to take turns with
+	Congestion string        // controller of rivals' connections: its name, [FastestController], which "" is, or [DefaultController]
+	Receive    bool          // only the server posts; the plan says both ways
+	WarmUp     time.Duration // run for so long before anything is measured
+	MoreRuns   bool          // another Run follows soon
 
 	// Each, if not nil, is told of every interval of a measured turn that is so long.
 	Every time.Duration
@@ -59,6 +60,7 @@ type Outcome struct {
 	Mine, Theirs Counts
 	Times        *Histogram // of completions
 	Turns        []Turn     // whole ones, rivals' too
+	Choices      []Choice   // of those of them that are connections of TCP
 
 	hereAll, thereAll Counts // of those, whoever carried
 }
@@ -80,14 +82,22 @@ func (c *Turns) run(ctx context.Context, s session, long time.Duration, o *Outco
 			return fmt.Errorf("while it warmed up: %w", err)
 		}
 	}
+	var rivals []Contender
+	for _, carrier := range c.Rivals {
+		chosen, err := c.choose(ctx, s, carrier, each, o)
+		if err != nil {
+			return err
+		}
+		rivals = append(rivals, chosen...)
+	}
 	for i := range turns {
 		p := c.Plan
 		if i < turns-1 || c.MoreRuns {
 			p.MoreRuns = 1
 		}
 		// Rivals first, so that the server's last run is ours.
-		for _, rival := range c.Rivals {
-			if err := c.rivalTurn(ctx, s, rival, each, o); err != nil {
+		for _, rival := range rivals {
+			if err := c.rivalTurn(ctx, s, rival, each, false, o); err != nil {
 				return err
 			}
 		}
@@ -182,7 +192,7 @@ func (c *Turns) turn(ctx context.Context, s session, p Plan, long time.Duration,
 	o.Theirs.add(&theirs)
 	if err = cmp.Or(err, interrupted); err == nil {
 		took := time.Duration(max(mine.Nanoseconds, theirs.Nanoseconds*uint64(p.BothWays)))
-		o.note(p.Carrier, mine.Bytes+theirs.Bytes, took, &mine, &theirs)
+		o.note(Contender{}, mine.Bytes+theirs.Bytes, took, &mine, &theirs)
 	}
 	return err
 }

@@ -25,11 +25,11 @@ func TestVerbsRivals(t *testing.T) {
 		for _, v := range []Verb{VerbWrite, VerbRead, VerbSend} {
 			carriers := []Carrier{TCP, TLS, Ours}
 			var o *Outcome
-			nothing := func(carrier Carrier) bool { return o.Spread(carrier, Turn.PerSecond).Least <= 0 }
+			nothing := func(carrier Carrier) bool { return o.Spread(Contender{Carrier: carrier}, Turn.PerSecond).Least <= 0 }
 			// A machine that is busy may do nothing in so short a turn.
 			for turn := 10 * time.Millisecond; o == nil || slices.ContainsFunc(carriers, nothing) && turn < time.Second; turn *= 4 {
 				_, c, served := verbsEnds(t, nil)
-				c.Verb, c.Plan, c.Rivals, c.Receive = v, somePlan(), carriers[:2], receive
+				c.Verb, c.Plan, c.Rivals, c.Congestion, c.Receive = v, somePlan(), carriers[:2], DefaultController, receive
 				if receive {
 					c.Plan.BothWays = 1
 				}
@@ -41,7 +41,7 @@ func TestVerbsRivals(t *testing.T) {
 				}
 			}
 			for _, carrier := range carriers {
-				if rate := o.Spread(carrier, Turn.PerSecond); rate.Turns != TurnsBeside || rate.Least <= 0 {
+				if rate := o.Spread(Contender{Carrier: carrier}, Turn.PerSecond); rate.Turns != TurnsBeside || rate.Least <= 0 {
 					t.Errorf("%v, receive %v: %v: %+v", v, receive, carrier, rate)
 				}
 			}

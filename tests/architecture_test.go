@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 	"link/budget":              {},
 	"link/stream":              {"dgrdma", "link", "golang.org/x/sys/unix"},
 	"link/netconn":             {"dgrdma", "link", "url"},
-	"bench":                    {"dgrdma", "link", "rdmap/mpa", "url", "verbs", "github.com/HdrHistogram/hdrhistogram-go"},
+	"bench":                    {"dgrdma", "link", "rdmap/mpa", "url", "verbs", "github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/sys/unix"},
 	"opencpi":                  {"dgrdma", "link", "url"},
 	"verbs":                    {"internal/patience", "internal/refused", "internal/strangers", "rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa"},
 	"verbs/latency":            {"internal/places", "verbs"},

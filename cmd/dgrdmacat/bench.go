@@ -64,6 +64,11 @@ lost (raw): what the kernel carries with nothing above it. MB/s are those that a
 medians, with the least and the most. On a machine that others take more than a tenth
 of, ratios are not to be relied on, and it says so. The server opens a TCP port only for
 that: its own number if it is free.
+What runs over TCP has the congestion controller with which it is fastest here, found by
+short trials of each that the kernel has and lets this user choose; those that it does not
+are named. The line says which one, and if that is not the machine's default, another one
+what that does. --congestion default, or a name, does without trials. Work requests over
+TCP always have the machine's default.
 
 --loss loses frames that came before the endpoint sees them, at the side that it is given
 to; with both ends in this process at both. Whether one is lost depends on its number,
@@ -79,7 +84,7 @@ where nothing was measured.`, bench.MostQueued>>10),
 			if err := cmp.Or(o.checkTCP(fs), o.check()); err != nil {
 				return err
 			}
-			if stray := given(fs, "size", "depth", "seconds", "t", "bidir", "peers", "verify", "compare", "buffers", "histogram", "i", "reverse", "rate", "warm-up", "sweep", "json", "op", "no-crc", "strict", "revision"); stray != "" && o.serve != "" {
+			if stray := given(fs, "size", "depth", "seconds", "t", "bidir", "peers", "verify", "compare", "congestion", "buffers", "histogram", "i", "reverse", "rate", "warm-up", "sweep", "json", "op", "no-crc", "strict", "revision"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,7 +52,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		plans[i].FirstID = uint32(first)
 	}
 	c.Receive, c.WarmUp, c.Every = opt.reverse, opt.warmUp, opt.interval
-	c.Rivals, c.Local = opt.compare.all, local.String()
+	c.Rivals, c.Congestion, c.Local = opt.compare.all, string(opt.congestion), local.String()
 	begin := sync.OnceFunc(func() { close(c.begun) })
 	c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
 		if begin(); opt.interval > 0 {
@@ -255,6 +256,14 @@ func printJSON[R interface{ nameBuild() }](w io.Writer, results []R, all bool) e
 	return json.NewEncoder(w).Encode(results[0])
 }
 
+// compareInWords names the flag that an error of what is compared with is about.
+func compareInWords(rival *bench.CarrierError) error {
+	if refused := (*bench.ControllerError)(nil); errors.As(rival, &refused) {
+		return usageError{fmt.Errorf("--congestion %v: use one of %s", refused.Refused, strings.Join(refused.Usable, ", "))}
+	}
+	return fmt.Errorf("--compare %v: %w", rival.Carrier, rival.Err)
+}
+
 // benchInWords names the flags that an error is about, and what a user may look at.
 // answered: the server had acknowledged some transaction.
 func benchInWords(err error, answered bool) error {
@@ -271,7 +280,7 @@ func benchInWords(err error, answered bool) error {
 	case errors.Is(err, dgrdma.ErrPeerDown):
 		return fmt.Errorf("%w; does dgrdmacat bench --serve run there, with the same --profile, and is this the URL it printed?", err)
 	case errors.As(err, &rival) && !errors.Is(err, bench.ErrInterrupted):
-		return fmt.Errorf("--compare %v: %w", rival.Carrier, rival.Err)
+		return compareInWords(rival)
 	}
 	return err
 }

@@ -58,6 +58,29 @@ func (f *compareFlag) check(o *benchOptions) error {
 	return nil
 }
 
+// congestionFlag is --congestion: what connections of --compare have. "" is bench.FastestController.
+type congestionFlag string
+
+func (f *congestionFlag) String() string { return string(*f) }
+
+// Set implements [flag.Value].
+func (f *congestionFlag) Set(text string) error {
+	named := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-' }
+	if text == "" || len(text) > bench.MostControllerName || strings.ContainsFunc(text, func(r rune) bool { return !named(r) }) {
+		return fmt.Errorf("%q is no congestion controller: need auto, default or a name such as cubic", text)
+	}
+	*f = congestionFlag(text)
+	return nil
+}
+
+// checkFor refuses the flag where no connection of TCP is compared with.
+func (f *congestionFlag) checkFor(c *compareFlag) error {
+	if *f != "" && !slices.ContainsFunc(c.all, bench.Carrier.Stream) {
+		return badUsage("--congestion is for what runs over TCP: give it beside --compare tcp or tls")
+	}
+	return nil
+}
+
 // checkWire refuses what there is none of on a wire.
 func (f *compareFlag) checkWire(scheme url.Scheme) error {
 	for _, c := range f.all {
@@ -78,6 +101,21 @@ type benchTurns struct {
 	CPU      float64 `json:"cpu_ns_per_kb"`   // both ends
 	Waits    float64 `json:"waits_per_mb"`    // how often a thread of theirs gave up its processor
 	Ratio    float64 `json:"ratio,omitempty"` // ours to this
+	*controllerTurns
+}
+
+// controllerTurns is what turns over TCP have in addition, as JSON has it.
+type controllerTurns struct {
+	Congestion string            `json:"congestion,omitempty"`
+	Trials     []controllerTrial `json:"congestion_trials,omitempty"` // the fastest first
+	Refused    []string          `json:"congestion_refused,omitempty"`
+	ClientOnly bool              `json:"congestion_of_client_only,omitempty"`
+	ByDefault  *benchTurns       `json:"by_default,omitempty"` // with the machine's default, if that is another one
+}
+
+type controllerTrial struct {
+	Congestion string  `json:"congestion"`
+	MBPerS     float64 `json:"mb_per_s"`
 }
 
 // benchMachine is what a machine did besides, as JSON has it.
@@ -116,26 +154,55 @@ func compare(o *bench.Outcome, rivals []bench.Carrier, ours string) (c benchComp
 	if len(rivals) == 0 {
 		return c
 	}
-	c.Ours = turnsOf(o, bench.Ours)
+	c.Ours = turnsOf(o, bench.Contender{})
 	c.Ours.Protocol = ours
 	for _, rival := range rivals {
-		t := turnsOf(o, rival)
-		if t.Turns == 0 {
-			continue // it ended before
+		t := c.rival(o, bench.Contender{Carrier: rival})
+		if i := slices.IndexFunc(o.Choices, func(x bench.Choice) bool { return x.Carrier == rival }); i >= 0 {
+			t = c.chosen(o, &o.Choices[i])
 		}
-		if t.MBPerS > 0 {
-			t.Ratio = c.Ours.MBPerS / t.MBPerS
+		if t.Turns > 0 { // else it ended before
+			c.Compared = append(c.Compared, t)
 		}
-		c.Compared = append(c.Compared, t)
 	}
 	return c
 }
 
-func turnsOf(o *bench.Outcome, c bench.Carrier) *benchTurns {
+// rival sums up the turns of a contender, and compares ours with them.
+func (c *benchComparison) rival(o *bench.Outcome, who bench.Contender) *benchTurns {
+	t := turnsOf(o, who)
+	if t.MBPerS > 0 {
+		t.Ratio = c.Ours.MBPerS / t.MBPerS
+	}
+	return t
+}
+
+// chosen sums up the turns of a carrier over TCP: with the controller that was chosen, and with the machine's default.
+func (c *benchComparison) chosen(o *bench.Outcome, choice *bench.Choice) *benchTurns {
+	byDefault := c.rival(o, bench.Contender{Carrier: choice.Carrier})
+	byDefault.controllerTurns = &controllerTurns{Congestion: choice.Default}
+	t := byDefault
+	if choice.Controller != choice.Default {
+		t = c.rival(o, bench.Contender{Carrier: choice.Carrier, Controller: choice.Controller})
+		t.controllerTurns = &controllerTurns{Congestion: choice.Controller, ClientOnly: choice.ClientOnly}
+		if byDefault.Turns > 0 {
+			t.ByDefault = byDefault
+		}
+	}
+	for _, trial := range choice.Trials {
+		t.Trials = append(t.Trials, controllerTrial{trial.Controller, trial.PerSecond / 1e6})
+	}
+	for _, r := range choice.Refused {
+		t.Refused = append(t.Refused, r.String())
+	}
+	return t
+}
+
+func turnsOf(o *bench.Outcome, c bench.Contender) *benchTurns {
 	rate := o.Spread(c, bench.Turn.PerSecond)
 	cpu := o.Spread(c, func(t bench.Turn) float64 { return t.Per1000(float64(t.CPU.Nanoseconds())) })
 	waits := o.Spread(c, func(t bench.Turn) float64 { return t.Per1000(1000 * float64(t.Waits)) })
-	return &benchTurns{c.String(), rate.Turns, rate.Median / 1e6, rate.Least / 1e6, rate.Most / 1e6, cpu.Median, waits.Median, 0}
+	return &benchTurns{c.Carrier.String(), rate.Turns, rate.Median / 1e6, rate.Least / 1e6, rate.Most / 1e6, cpu.Median, waits.Median, 0, nil}
 }
 
 func (t *benchTurns) String() string {
@@ -149,11 +216,44 @@ func (c *benchComparison) describe(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%-12s %v; median of %s\n", c.Ours.Protocol, c.Ours, count(c.Ours.Turns, "turn"))
 	for _, t := range c.Compared {
-		fmt.Fprintf(w, "%-12s %v: ratio %.2f\n", t.Protocol, t, t.Ratio)
+		fmt.Fprintf(w, "%-12s %v: ratio %.2f%s\n", t.Protocol, t, t.Ratio, t.byController())
+		t.describeController(w)
 	}
 	c.Machine.describe(w, "machine")
 	if c.ServerMachine != nil {
 		c.ServerMachine.describe(w, "its server's")
+	}
+}
+
+// byController says with which controller these turns were, and of which that was the fastest.
+func (t *benchTurns) byController() string {
+	if t.controllerTurns == nil || t.Congestion == "" {
+		return ""
+	}
+	s := ", by " + t.Congestion
+	var tried []string
+	for _, trial := range t.Trials {
+		tried = append(tried, trial.Congestion)
+	}
+	if len(tried) > 1 {
+		s += ", the fastest of " + strings.Join(tried, ", ")
+	}
+	if t.ClientOnly {
+		s += ", at this end alone: the server cannot set it"
+	}
+	return s
+}
+
+// describeController writes what the machine's default makes of it, and which controllers could not be tried.
+func (t *benchTurns) describeController(w io.Writer) {
+	if t.controllerTurns == nil {
+		return
+	}
+	if d := t.ByDefault; d != nil {
+		fmt.Fprintf(w, "%-12s %v: ratio %.2f, by %s, the machine's default\n", "", d, d.Ratio, d.Congestion)
+	}
+	for _, r := range t.Refused {
+		fmt.Fprintf(w, "%-12s not tried: %s\n", "", r)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestBenchComparesBetweenProcesses(t *testing.T) {
 	for seconds := 0.2; ; seconds *= 4 {
 		var url string
 		server, url = startServer(t, "bench", "--once", "--serve", "udp:127.0.0.1")
-		code, out, stderr := runOnce(t.Context(), strings.Fields(fmt.Sprintf("bench --seconds %g --compare tcp,raw --to %s", seconds, url))...)
+		code, out, stderr := runOnce(t.Context(), strings.Fields(fmt.Sprintf("bench --seconds %g --compare tcp,raw --congestion default --to %s", seconds, url))...)
 		serverCode := server.code()
 		missing := slices.IndexFunc(lines, func(want string) bool { return !regexp.MustCompile(want).MatchString(out) })
 		if missing >= 0 && seconds < 10 {
@@ -98,7 +98,7 @@ func TestBenchComparesBetweenProcesses(t *testing.T) {
 func TestBenchServerIsKilledAmidAComparison(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1?giveup=3s")
-	client := asProcess(t, strings.Fields("bench --json --seconds 3 --compare tcp --to "+url+"?giveup=3s")...).start()
+	client := asProcess(t, strings.Fields("bench --json --seconds 3 --compare tcp --congestion default --to "+url+"?giveup=3s")...).start()
 	// What it says of a turn comes before the client knows of it.
 	eventually(t, "both had a turn", func() bool { return strings.Count(server.err.String(), " by tcp, ") == 2 })
 	server.Process.Kill()

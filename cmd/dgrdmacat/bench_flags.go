@@ -33,6 +33,7 @@ type benchOptions struct {
 	json             bool
 	verify           string
 	compare          compareFlag
+	congestion       congestionFlag
 	loss             lossFlag
 	link, stream     bool
 	histogram        bool
@@ -72,6 +73,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	o.verify = "sample"
 	fs.Var(&oneOf{&o.verify, slices.Sorted(maps.Keys(bench.Verifications))}, "verify", "how much of the data the receiver verifies: sample, full or off")
 	fs.Var(&o.compare, "compare", "take turns with other `protocols` between the same two ends, of the same memory: tcp, tls, or raw, the kernel's sockets alone; or several, as in tcp,raw")
+	fs.Var(&o.congestion, "congestion", "with --compare tcp or tls: congestion `controller` of its connections: auto, the fastest of those that this machine has, which is the default here, default, which is the machine's, or a name such as cubic")
 	fs.Var(&o.loss, "loss", "lose `percent` of the frames that come to this side, at random, such as 1 or 0.5%, at most 50: at a client that writes these are acknowledgements alone, so give it to the server, or to both")
 	fs.Uint64Var(&o.loss.seed, "seed", 0, "with --loss: what chance begins with; 0: any, which is printed")
 	fs.Var(&oneOf{&o.op, slices.Sorted(maps.Keys(bench.Verbs))}, "op", "over TCP: `what` is posted between queue pairs: write (the default), read, send, fetchadd, cmpswap, or flush, which is a write and a flush of it")
@@ -188,7 +190,7 @@ func (o *benchOptions) checkRuns() error {
 	case o.sweep.from != 0 && o.interval != 0:
 		return badUsage("--sweep prints a line for each size, -i for each interval: give one of them")
 	}
-	if err := cmp.Or(o.compare.check(o), o.loss.check(o)); err != nil {
+	if err := cmp.Or(o.compare.check(o), o.congestion.checkFor(&o.compare), o.loss.check(o)); err != nil {
 		return err
 	}
 	if !o.size.given {

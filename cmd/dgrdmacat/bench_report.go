@@ -25,6 +25,7 @@ type benchLoad struct {
 	Bytes               uint64  `json:"bytes"`
 	MBPerS              float64 `json:"mb_per_s"`
 	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
+	CPU                 float64 `json:"cpu_ns_per_kb,omitempty"` // both ends
 	latencies                   // of completions
 	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
 	VerificationsFailed uint64  `json:"verifications_failed"`
@@ -69,7 +70,7 @@ func (o *benchOptions) load(p *bench.Plan, out *bench.Outcome, ours string, oneP
 	return benchLoad{
 		Size: int(p.Size), Depth: int(p.Depth), Peers: int(p.Peers), Outstanding: int(p.Active),
 		Bidir: o.bidir, Reverse: o.reverse, Rate: p.Rate, WarmUp: o.warmUp.Seconds(), Verify: o.verify, OneProcess: oneProcess,
-		Seconds: max(took, tookBack*time.Duration(p.BothWays)).Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back, BackMBPerS: back,
+		Seconds: max(took, tookBack*time.Duration(p.BothWays)).Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back, BackMBPerS: back, CPU: turnsOf(out, bench.Contender{}).CPU,
 		latencies: latenciesOf(out.Times, o.histogram), ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong,
 		benchComparison: compare(out, o.compare.all, ours),
 	}, perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack)

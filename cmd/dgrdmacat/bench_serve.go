@@ -78,7 +78,11 @@ func tellRuns(log *peerLog, ours func(r bench.Run)) bench.Runs {
 		},
 		Ran: func(r bench.Run) {
 			if r.Plan.Carrier != bench.Ours {
-				fmt.Fprintf(log, "%v: %s by %v, %s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, rateText(perSecond(r.Saw.Arrived, r.Took)))
+				by := r.Plan.Carrier.String()
+				if c := r.Plan.Controller.String(); c != "" {
+					by += " with " + c
+				}
+				fmt.Fprintf(log, "%v: %s by %s, %s\n", r.Client, amount(int64(r.Saw.Arrived)), by, rateText(perSecond(r.Saw.Arrived, r.Took)))
 				return
 			}
 			ours(r)

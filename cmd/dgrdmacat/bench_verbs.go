@@ -182,7 +182,7 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, to tcpAddress, oneProcess bool, stdout, stderr io.Writer) error {
 	o.metrics.rdma(h, to)
 	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: to.String(), NoCRC: o.framing.noCRC, Strict: o.framing.strict, Revision: o.framing.revision}
-	c.Receive, c.WarmUp, c.Every, c.Rivals = o.reverse, o.warmUp, o.interval, o.compare.all
+	c.Receive, c.WarmUp, c.Every, c.Rivals, c.Congestion = o.reverse, o.warmUp, o.interval, o.compare.all, string(o.congestion)
 	if o.interval == 0 {
 		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
 			return showProgress(stderr, func() string {
@@ -222,7 +222,7 @@ const verbsThere = "dgrdmacat bench --serve tcp:ADDRESS:PORT"
 func verbsInWords(err error) error {
 	var rival *bench.CarrierError
 	if errors.As(err, &rival) && !errors.Is(err, bench.ErrInterrupted) {
-		return fmt.Errorf("--compare %v: %w", rival.Carrier, rival.Err)
+		return compareInWords(rival)
 	}
 	return err
 }
