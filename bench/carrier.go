@@ -15,7 +15,7 @@ const (
 	Ours Carrier = iota // what the two ends are of: transactions, or work requests of queue pairs
 	TCP                 // a stream
 	TLS                 // TLS 1.3 over such a stream
-	Raw                 // the wire's datagrams or frames, as large and in batches as large, and nothing that repairs what is lost
+	Raw                 // the wire's datagrams or frames, as large, with headers, a window and acknowledgements, and nothing that repairs what is lost
 )
 
 // Carriers are what DG/RDMA can be compared with, by name.
@@ -74,7 +74,7 @@ type acceptor interface {
 // string, with its options; controller is that of the connections, "" the machine's default.
 func (c Carrier) await(at dgrdma.Addr, wire, controller string) (acceptor, error) {
 	if c == Raw {
-		return openFlood(at, wire)
+		return openBare(at, wire)
 	}
 	if at.Kind() != dgrdma.KindUDP {
 		return nil, fmt.Errorf("there is no %v at %v", c, at)
@@ -85,7 +85,7 @@ func (c Carrier) await(at dgrdma.Addr, wire, controller string) (acceptor, error
 // dial connects to what the server awaits at its port.
 func (c Contender) dial(ctx context.Context, from, to dgrdma.Addr, port uint32, wire string, memory []byte) (rival, error) {
 	if c.Carrier == Raw {
-		return dialFlood(from, to, port, wire)
+		return dialBare(from, to, port, wire)
 	}
 	at := netip.AddrPortFrom(to.AddrPort().Addr(), uint16(port))
 	return dialStream(ctx, from.AddrPort().Addr(), at, c.Carrier == TLS, c.Controller, memory)

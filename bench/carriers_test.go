@@ -155,6 +155,30 @@ func TestClientAndServer(t *testing.T) {
 	}
 }
 
+// TestManyPeersJoin: more than make themselves known at a time.
+func TestManyPeersJoin(t *testing.T) {
+	fixture.NoGoroutineLeft(t)
+	s, c := sides(t, Plan{Size: 64, Peers: 1})
+	to, err := dgrdma.ParsePeer(s.Endpoint.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range joining + 100 {
+		to.As = dgrdma.EndpointID(1000 + i)
+		conn, err := c.Endpoint.Connect(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Conns = append(c.Conns, conn)
+	}
+	if err := c.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Endpoint.Conns()); n != len(c.Conns) {
+		t.Errorf("%d peers of %d are known", n, len(c.Conns))
+	}
+}
+
 // slowBye is memory that takes its time when a client says that it is through.
 type slowBye struct{ *Memory }
 

@@ -26,11 +26,27 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 	return c.run(ctx, c, long, o)
 }
 
+// joining is how many peers make themselves known at a time. With 10,000 at once the first of them waited for longer than a peer may be silent.
+const joining = 512
+
 // Join makes every peer known to the server. It fails if nobody is there, or something
 // else than a server of measurements.
 func (c *Client) Join(ctx context.Context) error {
 	joined := make(chan error, len(c.Conns))
+	wait := func() error {
+		select {
+		case err := <-joined:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("%w before the server answered", ErrInterrupted)
+		}
+	}
 	for i, conn := range c.Conns {
+		if i >= joining {
+			if err := wait(); err != nil {
+				return err
+			}
+		}
 		err := conn.Post(&dgrdma.Transaction{
 			Completion: dgrdma.Word(joinWord, uint32(i)), Done: func(_ *dgrdma.Transaction, err error) { joined <- err },
 		})
@@ -38,14 +54,9 @@ func (c *Client) Join(ctx context.Context) error {
 			return err
 		}
 	}
-	for range c.Conns {
-		select {
-		case err := <-joined:
-			if err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("%w before the server answered", ErrInterrupted)
+	for range min(len(c.Conns), joining) {
+		if err := wait(); err != nil {
+			return err
 		}
 	}
 	return nil

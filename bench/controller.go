@@ -154,8 +154,8 @@ type Trial struct {
 	PerSecond  float64
 }
 
-// fastestFirst returns the median of each controller's trials, the fastest first. Of equal ones that comes first which was tried first.
-func fastestFirst(trials []Trial) (medians []Trial) {
+// FastestFirst returns the median of each controller's trials, the fastest first. Of equal ones that comes first which was tried first.
+func FastestFirst(trials []Trial) (medians []Trial) {
 	rates := make(map[string][]float64)
 	for _, t := range trials {
 		if rates[t.Controller] == nil {
@@ -181,12 +181,12 @@ type Choice struct {
 	ClientOnly bool
 }
 
-// Trials are a few short turns of each controller, alternated: one alone can fall into a moment in which others had the machine.
+// TrialRounds is how many trials each controller has. They are short turns of each controller, alternated: one alone can fall into a moment in which others had the machine.
 const (
-	trialRounds = 3
+	TrialRounds = 3
 	leastTrial  = 50 * time.Millisecond
 	mostTrial   = 300 * time.Millisecond
 )
 
-// trialTime is how long a trial takes where a turn takes that long.
-func trialTime(turn time.Duration) time.Duration { return min(max(turn/2, leastTrial), mostTrial) }
+// TrialTime is how long a trial takes where a turn takes that long.
+func TrialTime(turn time.Duration) time.Duration { return min(max(turn/2, leastTrial), mostTrial) }

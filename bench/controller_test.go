@@ -18,10 +18,10 @@ import (
 
 // TestFastestFirst: the median of several trials decides, not the best of them, and the order of trials does where there is no difference.
 func TestFastestFirst(t *testing.T) {
-	if got := fastestFirst(nil); got != nil {
+	if got := FastestFirst(nil); got != nil {
 		t.Errorf("%v of no trial", got)
 	}
-	got := fastestFirst([]Trial{
+	got := FastestFirst([]Trial{
 		{"bbr", 3}, {"reno", 8}, {"cubic", 7}, {"idle", 0},
 		{"bbr", 90}, {"reno", 7}, {"cubic", 7}, {"idle", 0},
 		{"bbr", 2}, {"reno", 1}, {"cubic", 7}, {"idle", 0},

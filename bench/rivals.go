@@ -98,19 +98,19 @@ func (c *Turns) choose(ctx context.Context, s session, carrier Carrier, turn tim
 	case FastestController:
 		choice.Refused = found.Refused
 		var trials []Trial
-		for range trialRounds {
+		for range TrialRounds {
 			for _, name := range found.Usable {
 				if len(found.Usable) == 1 {
 					break
 				}
 				tried := NewOutcome()
-				if err := c.rivalTurn(ctx, s, Contender{carrier, found.set(name)}, trialTime(turn), true, tried); err != nil {
+				if err := c.rivalTurn(ctx, s, Contender{carrier, found.set(name)}, TrialTime(turn), true, tried); err != nil {
 					return nil, err
 				}
 				trials = append(trials, Trial{name, tried.Turns[0].PerSecond()})
 			}
 		}
-		if choice.Trials = fastestFirst(trials); len(choice.Trials) > 0 {
+		if choice.Trials = FastestFirst(trials); len(choice.Trials) > 0 {
 			choice.Controller = choice.Trials[0].Controller
 		}
 	default:

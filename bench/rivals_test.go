@@ -295,9 +295,9 @@ func TestStrangersStreamIsNobodys(t *testing.T) {
 	l.stop()
 }
 
-// TestFloodsPlace: beside the endpoint, on the same wire with the same options, where no frame of the
+// TestPlaceOfBareFrames: beside the endpoint, on the same wire with the same options, where no frame of the
 // endpoint's comes.
-func TestFloodsPlace(t *testing.T) {
+func TestPlaceOfBareFrames(t *testing.T) {
 	ip, mac := dgrdma.UDPAddr(netAddr(t, "10.0.0.1:7100")), dgrdma.EtherAddr([6]byte{2, 0, 0, 0, 0, 1})
 	for _, c := range []struct {
 		at         dgrdma.Addr

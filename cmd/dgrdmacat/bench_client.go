@@ -95,7 +95,7 @@ func (c *benchClient) open(id dgrdma.EndpointID, profile *dgrdma.Profile) (err e
 		return err
 	}
 	c.Endpoint, err = c.opt.loss.open(withMemory(c.local, size).String(), &dgrdma.Config{
-		ID: id, Memory: c.Memory, Service: bench.Service, Profile: profile, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
+		ID: id, Memory: c.Memory, Service: bench.Service, Profile: profile, MaxPeers: mostPeers, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
 	})
 	if err == nil {
 		c.opt.metrics.endpoint(c.Endpoint)

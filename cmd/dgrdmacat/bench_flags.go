@@ -67,7 +67,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.DurationVar(&o.warmUp, "warm-up", 0, "write for so long before anything is measured, up to 1h")
 	fs.Var(&o.rate, "rate", "write no faster than `rate`, each way, in bits or bytes per second: 1Gbit, 100MB, 2.5Mbit; each transaction waits until the rate has brought it, the first one, too")
 	fs.Var(&o.sweep, "sweep", "measure sizes `from..to`, each twice the one before, for --seconds each, in place of --size")
-	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, 1 to 4096, each with an id and a connection of its own; over TCP, queue pairs")
+	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, 1 to 16384, each with an id and a connection of its own; over TCP, queue pairs")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.verify = "sample"
@@ -125,6 +125,9 @@ func (o *benchOptions) excludedByLink() string {
 	return ""
 }
 
+// mostPlayed bounds the peers that a client plays. It is arbitrary: a quarter of all ids.
+const mostPlayed = 1 << 14
+
 // mostDepth is what a connection can hold.
 var mostDepth = int(settings.Queue.Most)
 
@@ -148,8 +151,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--depth %d: need 1 to %d, or 0, with which as many are outstanding as make up 4 MiB", o.depth, mostDepth)
 	case o.seconds <= 0 || o.seconds > secondsFlag(24*time.Hour):
 		return badUsage("--seconds %v: need more than 0, at most 86400", &o.seconds)
-	case o.peers < 1 || o.peers > 4096:
-		return badUsage("--peers %d: need 1 to 4096", o.peers)
+	case o.peers < 1 || o.peers > mostPlayed:
+		return badUsage("--peers %d: need 1 to %d", o.peers, mostPlayed)
 	case !known:
 		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):

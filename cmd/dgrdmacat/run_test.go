@@ -135,7 +135,7 @@ func TestCommandLine(t *testing.T) {
 		{"bench --gso off --serve ether:lo", exitUsage, "", "--gso: dgrdma: endpoint string says gso=off, which means something over UDP and nothing over Ethernet"},
 		{"write --to ocpi-udp-rdma:127.0.0.1;9;4096.2.16?profile=opencpi --profile fpga --flag-addr 0", exitUsage, "", "--profile fpga, and the endpoint string says profile=opencpi: say it once"},
 		{"write --to ocpi-udp-rdma:127.0.0.1;9;4096.2.16 --local ocpi-udp-rdma:127.0.0.1;0;64.3.16 --id 4 --flag-addr 0", exitUsage, "", "--id 4, and the endpoint string has the id 3: say it once"},
-		{"bench --peers 0", exitUsage, "", "need 1 to 4096"},
+		{"bench --peers 0", exitUsage, "", "need 1 to 16384"},
 		{"bench --verify some", exitUsage, "", "sample, full or off"},
 		{"bench --compare quic", exitUsage, "", "go run -C tests/quic"},
 		{"bench --compare udp", exitUsage, "", `"udp" is none of raw, tcp, tls`},
