@@ -116,17 +116,25 @@ func measureAll(ctx context.Context, o options, names []string, out, log io.Writ
 		return errors.Join(failed, err)
 	}
 	defer tools.remove()
-	fmt.Fprintf(out, "| row | | ours | compared to | ratio |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(out, "| row | | ours | compared to | ratio | us per MB | load |\n|---|---|---|---|---|---|---|\n")
+	chosenHere := make(controllers)
 	doubtful := false
+	var notes []string
 	for _, r := range chosen {
-		s, err := r.measureOften(ctx, o, tools)
+		s, err := r.measureOften(ctx, o, tools, chosenHere)
 		if err != nil {
 			return errors.Join(failed, fmt.Errorf("row %s: %w", r.name, err))
 		}
 		fmt.Fprintln(out, r.markdown(s))
+		if s.choice != nil {
+			notes = append(notes, fmt.Sprintf("`%s`: all of its connections %v.", r.name, s.choice))
+		}
 		doubtful = doubtful || s.busy
 	}
 	fmt.Fprintf(out, "\n%s; median (least..most) of %d runs of %v.\n", machine(), o.repeats, o.long)
+	for _, n := range notes {
+		fmt.Fprintln(out, n)
+	}
 	if doubtful {
 		fmt.Fprintf(out, "%s Others took more than a tenth of the processors' time while these were measured: do not rely on their ratios.\n", doubt)
 	}

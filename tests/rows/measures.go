@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
 // number returns a figure of an object.
@@ -28,7 +32,11 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 // compared is a run of bench that takes turns with another protocol.
 func compared(with, load, both string) measure {
 	return func(_ context.Context, g *rig) (result, error) {
-		o, err := g.bench(load+" --compare "+with, both)
+		load := load + " --compare " + with
+		if g.row.overTCP() { // all connections have the namespace's
+			load += " --congestion " + bench.DefaultController
+		}
+		o, err := g.bench(load, both)
 		if err != nil {
 			return result{}, err
 		}
@@ -37,8 +45,23 @@ func compared(with, load, both string) measure {
 		if len(theirs) != 1 {
 			return result{}, fmt.Errorf("bench compared nothing: %v", o)
 		}
-		return result{number(ours, "mb_per_s"), number(theirs[0].(map[string]any), "mb_per_s")}, nil
+		other := theirs[0].(map[string]any)
+		r := result{ours: number(ours, "mb_per_s"), theirs: number(other, "mb_per_s"), oursCPU: number(ours, perByte), theirsCPU: number(other, perByte)}
+		if g.row.overTCP() {
+			return r, nil // which has its own choice
+		}
+		r.by, _ = other["congestion"].(string)
+		if byDefault, _ := other["by_default"].(map[string]any); byDefault != nil {
+			r.byItself, _ = byDefault["congestion"].(string)
+			r.byDefault = number(byDefault, "mb_per_s")
+		}
+		return r, nil
 	}
+}
+
+// sideBySide is a result of two runs, one of ours and one of what that is compared to.
+func sideBySide(figure string, ours, theirs map[string]any) result {
+	return result{ours: number(ours, figure), theirs: number(theirs, figure), oursCPU: number(ours, perByte), theirsCPU: number(theirs, perByte)}
 }
 
 // versus is one run of bench, and then another one.
@@ -49,7 +72,7 @@ func versus(figure, load, both, otherLoad, otherBoth string) measure {
 			return result{}, err
 		}
 		theirs, err := g.bench(otherLoad, otherBoth)
-		return result{number(ours, figure), number(theirs, figure)}, err
+		return sideBySide(figure, ours, theirs), err
 	}
 }
 
@@ -76,8 +99,56 @@ func beside(load string, change func(*row)) measure {
 		}
 		defer other.close()
 		theirs, err := other.bench(load, "")
-		return result{number(ours, "mb_per_s"), number(theirs, "mb_per_s")}, err
+		return sideBySide("mb_per_s", ours, theirs), err
 	}
+}
+
+// anywhere is a run of bench whose client has no --local, and then one whose client has.
+func anywhere(load string) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		g.anywhere = true
+		ours, err := g.bench(load, "")
+		if err != nil {
+			return result{}, err
+		}
+		g.anywhere = false
+		theirs, err := g.bench(load, "")
+		return sideBySide("mb_per_s", ours, theirs), err
+	}
+}
+
+// pingsAnywhere is ping whose client has no --local, and then one whose client has.
+func pingsAnywhere(flags string) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		ping := func() (map[string]any, error) {
+			return g.both("ping", strings.Fields(flags), append(strings.Fields(flags), "-n", g.pings()))
+		}
+		g.anywhere = true
+		ours, err := ping()
+		if err != nil {
+			return result{}, err
+		}
+		g.anywhere = false
+		theirs, err := ping()
+		return sideBySide("p50_us", ours, theirs), err
+	}
+}
+
+// besideRing is ping over Ethernet, and then packet sockets with a ring that do the same.
+func besideRing(_ context.Context, g *rig) (result, error) {
+	const spin = "--busy-poll"
+	ours, err := g.both("ping", []string{spin}, []string{spin, "-n", g.pings()})
+	if err != nil {
+		return result{}, err
+	}
+	mac := ""
+	g.pair[server].In(func() {
+		if i, e := net.InterfaceByName(netns.Device); e == nil {
+			mac = i.HardwareAddr.String()
+		}
+	})
+	theirs, err := g.programs(g.child(server, "echo-ring", netns.Device), g.child(client, "ping-ring", netns.Device, mac, g.pings()))
+	return sideBySide("p50_us", ours, theirs), err
 }
 
 // alone is a run of bench that is compared to nothing.
@@ -88,7 +159,7 @@ func alone(figure string, scale float64, load string) measure {
 	}
 	return func(_ context.Context, g *rig) (result, error) {
 		o, err := g.bench(strings.TrimPrefix(load, both), both)
-		return result{ours: number(o, figure) * scale}, err
+		return result{ours: number(o, figure) * scale, oursCPU: number(o, perByte)}, err
 	}
 }
 
@@ -101,7 +172,7 @@ func besideQUIC(_ context.Context, g *rig) (result, error) {
 	const port = 7200
 	at := netip.AddrPortFrom(g.row.place.address(server), port).String()
 	theirs, err := g.programs(g.command(server, g.tools.quic, "-serve", at), g.command(client, g.tools.quic, "-to", at, "-seconds", seconds(g.opt.long)))
-	return result{number(ours, "mb_per_s"), number(theirs, "mb_per_s")}, err
+	return sideBySide("mb_per_s", ours, theirs), err
 }
 
 // programs runs two programs that know each other's address, and returns what the client says.
@@ -109,17 +180,16 @@ func (g *rig) programs(s, c *process) (map[string]any, error) {
 	if err := g.start(s); err != nil {
 		return nil, err
 	}
-	defer func() {
-		s.Process.Kill()
-		s.Wait()
-	}()
-	if err := g.listens(s, sockets); err != nil {
-		return nil, err
+	err := g.listens(s, sockets)
+	if err == nil {
+		err = g.run(c)
 	}
-	if err := g.run(c); err != nil {
+	s.Process.Kill()
+	s.Wait()
+	if err != nil {
 		return nil, fmt.Errorf("%w; its server: %s", err, s.err.String())
 	}
-	return g.object(c)
+	return g.figuresOf(s, c)
 }
 
 // pingsPerSecond is how many pings fill a run, roughly.
@@ -136,7 +206,7 @@ func pings(both, role string) measure {
 		}
 		at := netip.AddrPortFrom(g.row.place.address(server), 7201).String()
 		theirs, err := g.programs(g.child(server, "echo", role, at), g.child(client, "ping", role, at, g.pings()))
-		return result{number(ours, "p50_us"), number(theirs, "p50_us")}, err
+		return sideBySide("p50_us", ours, theirs), err
 	}
 }
 
@@ -151,7 +221,7 @@ func linkPings(both string) measure {
 			return result{}, err
 		}
 		theirs, err := ping(strings.Fields(both)...)
-		return result{number(ours, "p50_us"), number(theirs, "p50_us")}, err
+		return sideBySide("p50_us", ours, theirs), err
 	}
 }
 
@@ -196,6 +266,6 @@ func send(size int64) measure {
 		}
 		at := netip.AddrPortFrom(g.row.place.address(server), 7202).String()
 		theirs, err := g.programs(g.child(server, "drain", at), g.child(client, "pour", at, file))
-		return result{number(ours, "mb_per_s"), number(theirs, "mb_per_s")}, err
+		return sideBySide("mb_per_s", ours, theirs), err
 	}
 }

@@ -13,7 +13,12 @@ func callsOf(load string, atOnce int, ours, theirs string, figure func(perSecond
 		s := g.child(server, "serve-calls", host)
 		s.sockets = 3
 		o, err := g.programs(s, g.child(client, "call", host, load, strconv.Itoa(atOnce), seconds(g.opt.long), ours, theirs))
-		return result{figure(number(o, "ours")), figure(number(o, "theirs"))}, err
+		r := result{ours: figure(number(o, "ours")), theirs: figure(number(o, "theirs"))}
+		if load != doNull {
+			const megabytes = callBlock / 1e6 // of a call
+			r.oursCPU, r.theirsCPU = number(o, "ours_cpu_us")/megabytes, number(o, "theirs_cpu_us")/megabytes
+		}
+		return r, err
 	}
 }
 

@@ -56,25 +56,26 @@ func besideStreams(load string) measure {
 		if err != nil {
 			return result{}, err
 		}
-		theirs, err := g.streams(streamBlocks)
-		return result{number(ours, "mb_per_s"), theirs}, err
+		r := result{ours: number(ours, "mb_per_s"), oursCPU: number(ours, perByte)}
+		r.theirs, r.theirsCPU, err = g.streams(streamBlocks)
+		return r, err
 	}
 }
 
 // manyStreams is a thousand streams of TCP, and then one.
 func manyStreams(_ context.Context, g *rig) (r result, err error) {
-	if r.ours, err = g.streams(streamBlocks); err != nil {
+	if r.ours, r.oursCPU, err = g.streams(streamBlocks); err != nil {
 		return r, err
 	}
-	r.theirs, err = g.streams(1)
+	r.theirs, r.theirsCPU, err = g.streams(1)
 	return r, err
 }
 
-func (g *rig) streams(n int) (perSecond float64, err error) {
+func (g *rig) streams(n int) (perSecond, cpu float64, err error) {
 	at := netip.AddrPortFrom(g.row.place.address(server), 7205).String()
 	many := strconv.Itoa(n)
 	o, err := g.programs(g.child(server, "take-streams", at, many), g.child(client, "fill-streams", at, many, seconds(g.opt.long)))
-	return number(o, "mb_per_s"), err
+	return number(o, "mb_per_s"), number(o, perByte), err
 }
 
 // column returns a figure of the last line that a program prints.
@@ -157,7 +158,7 @@ func besideUCX(load string) measure {
 		if err != nil {
 			return r, err
 		}
-		r.ours = number(o, "mb_per_s")
+		r.ours, r.oursCPU = number(o, "mb_per_s"), number(o, perByte)
 		n := strconv.Itoa(max(int(putsPerSecond*g.opt.long.Seconds()), 1))
 		r.theirs, err = g.ucx(ucxMiB, "-t", "ucp_put_bw", "-s", "1048576", "-n", n, "-w", "20")
 		r.theirs *= 1 << 20 / 1e6

@@ -94,8 +94,11 @@ type rig struct {
 	opt   options
 	tools *tools
 	pair  netns.Pair
-	dir   string
-	loops []*exec.Cmd
+	alone *netns.Namespace // of both ends, with nothing but the loopback interface; nil: they are in the one of this program
+	// anywhere is true if the client has no --local: it leaves the choice of an address to the system.
+	anywhere bool
+	dir      string
+	loops    []*exec.Cmd
 }
 
 func newRig(ctx context.Context, r *row, o options, t *tools) (*rig, error) {
@@ -110,7 +113,10 @@ func newRig(ctx context.Context, r *row, o options, t *tools) (*rig, error) {
 		}
 	}
 	if !r.place.namespaces() {
-		return g, nil
+		if r.overTCP() && netns.Missing() == "" {
+			g.alone, err = netns.Open()
+		}
+		return g, err
 	}
 	if g.pair, err = netns.OpenPair(r.place.mtu); err != nil {
 		return nil, err
@@ -132,7 +138,26 @@ func (g *rig) close() {
 		c.Wait()
 	}
 	g.pair.Close()
+	if g.alone != nil {
+		g.alone.Close()
+	}
 	os.RemoveAll(g.dir)
+}
+
+// namespace returns that of an end; nil: it has none of its own.
+func (g *rig) namespace(end int) *netns.Namespace {
+	if n := g.pair[end]; n != nil {
+		return n
+	}
+	return g.alone
+}
+
+// startLoops makes the machine busy, if the row wants it to be.
+func (g *rig) startLoops() error {
+	if !g.row.busy {
+		return nil
+	}
+	return g.beBusy()
 }
 
 // beBusy starts a busy loop for each processor.
@@ -170,7 +195,7 @@ func (g *rig) command(end int, program string, args ...string) *process {
 
 // start starts a program in the namespace of its end.
 func (g *rig) start(p *process) (err error) {
-	if n := g.pair[p.end]; n != nil {
+	if n := g.namespace(p.end); n != nil {
 		n.In(func() { err = p.Start() })
 		return err
 	}
@@ -227,7 +252,10 @@ func (g *rig) both(command string, serverArgs, clientArgs []string) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{command, "--json", "--to", url, "--local", g.local(client)}, clientArgs...)
+	args := append([]string{command, "--json", "--to", url}, clientArgs...)
+	if !g.anywhere {
+		args = append(args, "--local", g.local(client))
+	}
 	c := g.command(client, g.tools.dgrdmacat, args...)
 	if err := g.run(c); err != nil {
 		s.Process.Kill()
@@ -236,7 +264,25 @@ func (g *rig) both(command string, serverArgs, clientArgs []string) (map[string]
 	if err := s.ended(patience); err != nil {
 		return nil, err
 	}
-	return g.object(c)
+	return g.figuresOf(s, c)
+}
+
+// perByte is the processor time of both ends that a byte took: in ns per kB, which is us per MB.
+const perByte = "cpu_ns_per_kb"
+
+// figuresOf returns what a client says as JSON. Where it does not say what processor time the bytes took, that is all of what both programs took, their
+// start included.
+func (g *rig) figuresOf(s, c *process) (map[string]any, error) {
+	o, err := g.object(c)
+	if err != nil {
+		return nil, err
+	}
+	moved := number(o, "mb_per_s") > 0 // else bytes are those of a ping
+	if bytes := number(o, "bytes"); moved && bytes > 0 && number(o, perByte) == 0 {
+		took := s.ProcessState.UserTime() + s.ProcessState.SystemTime() + c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+		o[perByte] = float64(took.Nanoseconds()) / bytes * 1e3
+	}
+	return o, nil
 }
 
 func (g *rig) object(c *process) (got map[string]any, err error) {

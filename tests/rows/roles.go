@@ -29,6 +29,10 @@ func play(role string, args []string) error {
 		return echo(args[0], args[1])
 	case role == "ping" && len(args) == 3:
 		return ping(args[0], args[1], args[2])
+	case role == "echo-ring" && len(args) == 1:
+		return echoRing(args[0])
+	case role == "ping-ring" && len(args) == 3:
+		return pingRing(args[0], args[1], args[2])
 	case role == "echo-tcp" && len(args) == 1:
 		return echoTCP(args[0])
 	case role == "ping-tcp" && len(args) == 2:
@@ -85,11 +89,20 @@ func (s sleeper) send(b []byte, to netip.AddrPort) error {
 	return err
 }
 
-type spinner struct{ fd int }
+// spinner asks its socket again at once. The socket is connected to whoever pings, which spares the kernel a look for the way.
+type spinner struct {
+	fd int
+	to netip.AddrPort // to whom it is connected
+}
 
-func (s spinner) receive(b []byte) (int, netip.AddrPort, error) {
+func (s *spinner) receive(b []byte) (int, netip.AddrPort, error) {
+	for s.to.IsValid() {
+		if n, err := unix.Read(s.fd, b); err != unix.EAGAIN && err != unix.EINTR {
+			return n, s.to, err
+		}
+	}
 	for {
-		n, from, err := unix.Recvfrom(s.fd, b, unix.MSG_DONTWAIT)
+		n, from, err := unix.Recvfrom(s.fd, b, 0)
 		if err == unix.EAGAIN || err == unix.EINTR {
 			continue
 		}
@@ -104,8 +117,15 @@ func (s spinner) receive(b []byte) (int, netip.AddrPort, error) {
 	}
 }
 
-func (s spinner) send(b []byte, to netip.AddrPort) error {
-	return unix.Sendto(s.fd, b, 0, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
+func (s *spinner) send(b []byte, to netip.AddrPort) error {
+	if s.to != to {
+		if err := unix.Connect(s.fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}); err != nil {
+			return err
+		}
+		s.to = to
+	}
+	_, err := unix.Write(s.fd, b)
+	return err
 }
 
 func open(how string, at netip.AddrPort) (socket, error) {
@@ -114,11 +134,11 @@ func open(how string, at netip.AddrPort) (socket, error) {
 		return sleeper{c}, err
 	}
 	runtime.LockOSThread()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	return spinner{fd}, unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()})
+	return &spinner{fd: fd}, unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()})
 }
 
 func echo(how, address string) error {
@@ -218,7 +238,7 @@ func pour(to, name string) error {
 	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 		return fmt.Errorf("the other side has not read all: %w", err)
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"mb_per_s": float64(n) / 1e6 / time.Since(began).Seconds()})
+	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"bytes": float64(n), "mb_per_s": float64(n) / 1e6 / time.Since(began).Seconds()})
 }
 
 // drain reads one stream to its end.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
 
 	"github.com/dgrdma/dgrdma/nfs3"
 	"github.com/dgrdma/dgrdma/nfs3/localfs"
@@ -33,6 +34,7 @@ var callProgram = &rpc.Program{
 		procNull:  {Name: "NULL", Idempotent: true},
 		procRead:  {Name: "READ", BulkResults: 1, Idempotent: true},
 		procWrite: {Name: "WRITE", BulkArgs: 1, Idempotent: true},
+		procUsage: {Name: "USAGE", Idempotent: true},
 	},
 }
 
@@ -40,6 +42,7 @@ const (
 	procNull  = 0
 	procRead  = 1
 	procWrite = 2
+	procUsage = 3
 )
 
 // number32 is the argument of READ: which block.
@@ -47,6 +50,12 @@ type number32 uint32
 
 func (n *number32) MarshalXDR(e *xdr.Encoder)   { e.Uint32(uint32(*n)) }
 func (n *number32) UnmarshalXDR(d *xdr.Decoder) { *n = number32(d.Uint32()) }
+
+// number64 is the result of USAGE: the processor time that the server has taken, in ns.
+type number64 uint64
+
+func (n *number64) MarshalXDR(e *xdr.Encoder)   { e.Uint64(uint64(*n)) }
+func (n *number64) UnmarshalXDR(d *xdr.Decoder) { *n = number64(d.Uint64()) }
 
 // block is the result of READ, and the argument of WRITE. It travels by reference.
 type block []byte
@@ -73,6 +82,10 @@ func serveCalls(host string) error {
 	memory := newMemory()
 	s := rpc.NewServer(&rpc.ServerOptions{NoCRC: true})
 	s.Handle(callProgram, rpc.HandlerFunc(func(_ context.Context, c *rpc.Call) error {
+		if c.Procedure == procUsage {
+			took := number64(usage(syscall.RUSAGE_SELF))
+			return c.Reply(&took)
+		}
 		if c.Procedure == procWrite {
 			return c.Decode(new(block))
 		}

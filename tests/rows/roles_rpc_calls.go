@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
@@ -54,7 +55,18 @@ func callFor(host, load, atOnce, long, ours, theirs string) error {
 	names, rates := [2]string{ours, theirs}, map[string]float64{}
 	var ways [2]way
 	var calls [2]int
-	var took [2]time.Duration
+	var took, cpu [2]time.Duration
+	server, err := rpc.Dial(ctx, "tcp:"+host+":"+portRPC, nil)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	// used is the processor time that both programs have taken.
+	used := func() (time.Duration, error) {
+		var there number64
+		err := server.Bind(callProgram, rpc.None).Call(ctx, procUsage, nil, &there, nil)
+		return usage(syscall.RUSAGE_SELF) + time.Duration(there), err
+	}
 	for i, name := range names {
 		if ways[i], err = dialWay(ctx, host, name, load, n, memory); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -64,18 +76,28 @@ func callFor(host, load, atOnce, long, ours, theirs string) error {
 	for round := range 1 + turns { // one is not counted
 		for i := range ways {
 			i = (i + round) % 2 // neither always follows the other
+			before, err := used()
+			if err != nil {
+				return err
+			}
 			began := time.Now()
 			n, err := ways[i].turn(ctx, turn)
 			if err != nil {
 				return fmt.Errorf("%s: %w", names[i], err)
 			}
+			lasted := time.Since(began)
+			after, err := used()
+			if err != nil {
+				return err
+			}
 			if round > 0 {
-				calls[i], took[i] = calls[i]+n, took[i]+time.Since(began)
+				calls[i], took[i], cpu[i] = calls[i]+n, took[i]+lasted, cpu[i]+after-before
 			}
 		}
 	}
 	for i, key := range [2]string{"ours", "theirs"} {
 		rates[key] = float64(calls[i]) / took[i].Seconds()
+		rates[key+"_cpu_us"] = float64(cpu[i].Microseconds()) / float64(max(calls[i], 1))
 	}
 	return json.NewEncoder(os.Stdout).Encode(rates)
 }

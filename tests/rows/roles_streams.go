@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Streams share the memory of as many blocks as there are in a thousand.
@@ -46,6 +48,15 @@ func takeStreams(at, count string) error {
 	}
 	all.Wait()
 	return nil
+}
+
+// congestionOf returns the congestion controller that a connection has.
+func congestionOf(c *net.TCPConn) (name string) {
+	raw, err := c.SyscallConn()
+	if err == nil {
+		raw.Control(func(fd uintptr) { name, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION) })
+	}
+	return name
 }
 
 // fillStreams writes a block of one memory to so many streams in turn, for so many seconds, and says what arrived in
@@ -92,5 +103,5 @@ func fillStreams(to, count, long string) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"mb_per_s": float64(sent) / 1e6 / time.Since(began).Seconds()})
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"bytes": sent, "mb_per_s": float64(sent) / 1e6 / time.Since(began).Seconds(), "congestion": congestionOf(streams[0])})
 }

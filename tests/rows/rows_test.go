@@ -28,10 +28,10 @@ const page = "../../docs/performance.md"
 func cellsOf(text string) (all [][]string) {
 	for line := range strings.Lines(text) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) != 7 || !strings.HasPrefix(cells[1], " `") || cells[0] != "" {
+		if len(cells) != 7 && len(cells) != 9 || !strings.HasPrefix(cells[1], " `") || cells[0] != "" {
 			continue
 		}
-		cells = cells[1:6]
+		cells = cells[1 : len(cells)-1]
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
@@ -108,8 +108,11 @@ func wantRow(t *testing.T, out, name string) {
 			continue
 		}
 		const figures = `[\d.]*[1-9][\d.]* \([\d.]+\.\.[\d.]*[1-9][\d.]*\)`
-		if !regexp.MustCompile("^"+figures).MatchString(cells[2]) || !regexp.MustCompile(": "+figures+"$").MatchString(cells[3]) || !regexp.MustCompile(`^\d+\.\d\d( \(!\))?$`).MatchString(cells[4]) {
+		if !regexp.MustCompile("^"+figures).MatchString(cells[2]) || !regexp.MustCompile(": "+figures+"( by [a-z].*)?$").MatchString(cells[3]) || !regexp.MustCompile(`^\d+\.\d\d( \(!\))?$`).MatchString(cells[4]) {
 			t.Errorf("row %s: %q", name, cells)
+		}
+		if !regexp.MustCompile(`^(\d+( / \d+)?)?$`).MatchString(cells[5]) || !regexp.MustCompile(`^[\d.]+, [\d.]+$`).MatchString(cells[6]) {
+			t.Errorf("row %s: processor time and load are %q", name, cells[5:])
 		}
 		return
 	}
@@ -136,7 +139,7 @@ func TestNamespaces(t *testing.T) {
 	names := []string{"verbs-loopback"}
 	others := fiPingpong.missing() == "" && ucxPerf.missing() == ""
 	if netns.Missing() == "" {
-		names = append(names, "loss-1", "ether-1500", "ping", "verbs-read", "verbs-ping")
+		names = append(names, "loss-1", "ether-1500", "ping", "verbs-read", "verbs-ping", "udp-anywhere", "ping-anywhere", "ping-ether", "ping-spin", "tcp-streams", "link")
 		if others && !fixture.Race { // theirs is not watched for races
 			names = append(names, "verbs-libfabric", "verbs-ucx", "verbs-ucx-ping")
 		}
@@ -144,6 +147,14 @@ func TestNamespaces(t *testing.T) {
 	out := measured(t, 1, names...)
 	for _, name := range names {
 		wantRow(t, out, name)
+	}
+	// A row that is all over TCP says which controller its connections had, and what a stream does with each.
+	want := "(?m)^`verbs-loopback`: all of its connections by [a-z0-9_]+(, the machine's default)?; a stream in trials: [a-z0-9_]+"
+	if netns.Missing() != "" {
+		want = "(?m)^`verbs-loopback`: all of its connections by [a-z0-9_]+, the machine's default, as another one cannot be set for all programs: "
+	}
+	if !regexp.MustCompile(want).MatchString(out) {
+		t.Errorf("no %s in\n%s", want, out)
 	}
 	netns.Require(t)
 	if !others {
