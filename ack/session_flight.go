@@ -148,6 +148,14 @@ func (f *Flight) Track(now Instant, bytes int) (id uint32) {
 	return id
 }
 
+// TrackRun takes the next ids for frames of that many bytes, no more than most, as long as one of limit bytes may leave. It returns how many.
+func (f *Flight) TrackRun(now Instant, limit, bytes, most int) (n int) {
+	for ; n < most && f.Limit(now, limit) == Open; n++ {
+		f.Track(now, bytes)
+	}
+	return n
+}
+
 func (f *Flight) transmit(now Instant, id uint32) {
 	s := f.frame(id)
 	s.last, s.order, s.state = now, f.order, slotSent

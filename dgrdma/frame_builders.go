@@ -4,6 +4,7 @@ import (
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/outgoing"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
 )
 
 // smallLength has room for a frame of the handshake, an acknowledgement or a probe.
@@ -16,21 +17,24 @@ func (s *sending) put(b *outgoing.Batch, buf, rest []byte, again bool) {
 
 // putAs is put of a frame that is to have a checksum, or none. There is room for one.
 func (s *sending) putAs(b *outgoing.Batch, buf, rest []byte, again, checked bool) {
-	var tail []byte
-	switch {
-	case !checked:
-	case rest == nil:
-		buf = addChecksum(buf, b.Headroom())
-	default:
-		tail = buf[len(buf) : len(buf)+frame.ChecksumSize]
-		frame.PutChecksum(buf[b.Headroom():], rest, tail)
+	s.complete(b, b.Add(s.terms.to, buf, rest, nil), again, checked)
+}
+
+// complete completes a frame of the batch, whose headers are written.
+func (s *sending) complete(b *outgoing.Batch, o *transport.Outgoing, again, checked bool) {
+	if checked {
+		if o.Rest == nil {
+			o.Buf = addChecksum(o.Buf, b.Headroom())
+		} else {
+			o.Tail = o.Buf[len(o.Buf) : len(o.Buf)+frame.ChecksumSize]
+			frame.PutChecksum(o.Buf[b.Headroom():], o.Rest, o.Tail)
+		}
 	}
-	b.Add(s.terms.to, buf, rest, tail)
 	s.inFlight.Batched()
 	s.counters.FramesSent++
-	s.counters.BytesSent += uint64(len(buf) - b.Headroom() + len(rest) + len(tail))
+	s.counters.BytesSent += uint64(o.Len() - b.Headroom())
 	if t := s.terms.cfg.Trace; t != nil && t.FrameSent != nil {
-		t.FrameSent(s.terms.name(), buf[b.Headroom():], again)
+		t.FrameSent(s.terms.name(), o.Buf[b.Headroom():], again)
 	}
 }
 
@@ -116,28 +120,37 @@ func (s *sending) buildRun(b *outgoing.Batch, now ack.Instant, t *Transaction, i
 	if _, owed := s.wire.ackAt(); owed || !s.proven || s.terms.profile.SlotTable > 0 || s.posted.Next() != t {
 		return
 	}
-	seg := &t.Segments[t.segment]
-	chunk := s.leastChunk
-	most := min(b.Room(), (len(seg.Bytes)-int(t.offset)-s.path.Size()+chunk-1)/chunk, (s.posted.Left(&t.entry)-1)/chunk+1)
-	p := s.inFlight.At(id).Part
-	m := &s.partMessage
-	s.describePart(m, t, &p)
-	run := s.wire.run(id, m)
-	n := 0
-	for size := b.Headroom() + run.Size(); n < most && b.Fits(size+s.spare()) && s.unacked.Limit(now, s.path.Size()) == ack.Open; n++ {
-		run.Next(m)
-		p.Index++
-		p.Offset += uint32(chunk)
-		buf, rest := frameOf(b, s.terms.partHead(), s.bytesOf(t, &p), t, s.spare())
-		run.Put(buf[b.Headroom():])
-		id := s.unacked.Track(now, run.Size())
-		s.inFlight.Note(id, t, &p, size)
-		if s.terms.profile.NoAcks {
-			s.unheard = append(s.unheard, id)
-		}
-		s.put(b, buf, rest, false)
+	data := t.Segments[t.segment].Bytes[t.offset:]
+	shape := outgoing.Shape{Head: s.terms.partHead(), Data: s.leastChunk, Spare: s.spare()}
+	most := min(b.RunRoom(shape), (len(data)-s.path.Size()+shape.Data-1)/shape.Data, (s.posted.InARow(&t.entry)-1)/shape.Data+1)
+	if most <= 0 {
+		return
 	}
+	n := s.unacked.TrackRun(now, s.path.Size(), s.whole(), most)
+	if n == 0 {
+		return
+	}
+	first := t.nextPart()
+	s.inFlight.NoteRun(id+1, n, t, first, shape.Data, b.Headroom()+s.whole())
 	s.tookParts(t, n)
+	m := &s.partMessage
+	first.Index, first.Offset = first.Index-1, first.Offset-uint32(shape.Data)
+	s.describePart(m, t, &first)
+	run := s.wire.run(id, m)
+	frames := b.AddRun(s.terms.to, shape, data[:n*shape.Data])
+	if frames[0].Rest != nil {
+		t.leaves = b.Number() + 1
+	}
+	for i := range frames {
+		run.Next(m)
+		run.Put(frames[i].Buf[b.Headroom():])
+		s.complete(b, &frames[i], false, s.checks)
+	}
+	if s.terms.profile.NoAcks {
+		for i := range uint32(n) {
+			s.unheard = append(s.unheard, id+1+i)
+		}
+	}
 }
 
 // buildMessages makes a frame of what is next.
@@ -174,7 +187,11 @@ func (s *sending) tookParts(t *Transaction, n int) {
 	t.packed += uint16(n)
 	t.offset += uint32(n * s.leastChunk)
 	t.frames += uint32(n)
-	s.posted.Built(&t.entry, n*s.leastChunk, false)
+	for n > 0 { // turn by turn
+		k := min(n, (s.posted.Left(&t.entry)-1)/s.leastChunk+1)
+		s.posted.Built(&t.entry, k*s.leastChunk, false)
+		n -= k
+	}
 }
 
 func (s *sending) describePart(m *frame.Message, t *Transaction, p *outgoing.Part) {

@@ -11,6 +11,7 @@ import (
 // the lower half is in frames to a peer without sessions. It is guarded by the connection's mutex.
 type outstanding interface {
 	Track(now ack.Instant, bytes int) (id uint32)
+	TrackRun(now ack.Instant, limit, bytes, most int) (n int)
 	NextLost(now ack.Instant) (id uint32, ok bool)
 	Resend(now ack.Instant, id uint32) (copied uint8)
 	Oldest() uint32

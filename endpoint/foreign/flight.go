@@ -14,6 +14,15 @@ func (f Flight) Track(now ack.Instant, bytes int) (id uint32) {
 	return uint32(f.Wide(f.Sender.Track(now, bytes)))
 }
 
+// TrackRun notes frames of that many bytes that leave for the first time, no more than most, as long as one of limit bytes may leave. It returns how
+// many. Their ids are in a row where the peer has no table.
+func (f Flight) TrackRun(now ack.Instant, limit, bytes, most int) (n int) {
+	for ; n < most && f.Limit(now, limit) == ack.Open; n++ {
+		f.Sender.Track(now, bytes)
+	}
+	return n
+}
+
 // NextLost returns the next frame that is to be sent again.
 func (f Flight) NextLost(now ack.Instant) (id uint32, ok bool) {
 	q, ok := f.Sender.NextLost(now)

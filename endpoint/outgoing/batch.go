@@ -11,9 +11,9 @@ import (
 const MaxBatch = 128
 
 // mostHot is how many slabs the frames of a batch may take that are forgotten once they are
-// sent: two system calls' worth. More would not stay in the processor's cache until the next
+// sent, enough for a batch of full frames with a MTU of 1500. More would not stay in the processor's cache until the next
 // batch writes into them again.
-const mostHot = 2
+const mostHot = 3
 
 // Batch collects frames for one call of the transport. It belongs to the holder of the send lock.
 type Batch struct {
@@ -68,23 +68,30 @@ func (b *Batch) Fits(size int) bool {
 // Buffer returns room for a frame of that length, which fits, after the one before. It is
 // the frame's until the batch was sent.
 func (b *Batch) Buffer(size int) []byte {
-	n := len(b.hot)
-	if n == 0 || !b.hot[n-1].has(size) {
-		b.hot = append(b.hot, slabs.Get().(*slab))
-		n++
-	}
-	mem := b.hot[n-1]
+	mem := b.slabFor(size)
 	at := mem.used
 	mem.used += size
 	return mem.mem[at:mem.used:mem.used]
 }
 
-// Add adds a frame: buf, which begins with the headroom, then rest, then tail. The batch is not full.
-func (b *Batch) Add(to *transport.Addr, buf, rest, tail []byte) {
+// slabFor returns the slab of the batch where so many bytes go, which fit.
+func (b *Batch) slabFor(size int) *slab {
+	n := len(b.hot)
+	if n == 0 || !b.hot[n-1].has(size) {
+		b.hot = append(b.hot, slabs.Get().(*slab))
+		n++
+	}
+	return b.hot[n-1]
+}
+
+// Add adds a frame: buf, which begins with the headroom, then rest, then tail. The batch is not full. What Add returns is the
+// batch's, and good until End.
+func (b *Batch) Add(to *transport.Addr, buf, rest, tail []byte) *transport.Outgoing {
 	n := len(b.frames)
 	b.frames = b.frames[:n+1]
 	o := &b.frames[n]
 	o.To, o.Buf, o.Rest, o.Tail = to, buf, rest, tail // in place: a literal is built elsewhere, and moved
+	return o
 }
 
 // End forgets all frames, which were sent or dropped, and begins the next batch. It reports whether the batch had bytes of transactions

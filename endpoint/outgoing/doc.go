@@ -21,6 +21,7 @@
 // # Layout
 //
 //	batch.go      the frames that are given to the transport at once
+//	run.go        frames in a row that hold the parts of a segment in order
 //	zero_copy.go  from how many bytes on data is not copied, and the memory that such frames refer to
 //	in_flight.go  the frames of a connection until they are acknowledged
 //	slab.go       the memory of both

@@ -112,6 +112,18 @@ func (f *InFlight[T]) Note(id uint32, t *T, p *Part, length int) {
 	o.Segment, o.Offset, o.Index = p.Segment, p.Offset, p.Index
 }
 
+// NoteRun is Note of n frames in a row, which have the parts of a segment in a row, of so many bytes each. p is the first of them.
+func (f *InFlight[T]) NoteRun(id uint32, n int, t *T, p Part, bytes, length int) {
+	f.resize()
+	for i := range uint32(n) {
+		o := f.At(id + i)
+		o.First, o.Length, o.N = t, uint32(length), 1
+		o.Segment, o.Offset, o.Index = p.Segment, p.Offset, p.Index
+		p.Offset += uint32(bytes)
+		p.Index++
+	}
+}
+
 // Batched notes that a frame of the connection is in the batch.
 func (f *InFlight[T]) Batched() { f.batched = f.batch.Number() }
 

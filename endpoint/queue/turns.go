@@ -17,6 +17,14 @@ func (q *Queue[T]) Left(e *Entry[T]) int {
 	return q.quota
 }
 
+// InARow returns how many bytes may be built in a row of an item that is next: more than are left of the turn where the next turn would be its flow's, too.
+func (q *Queue[T]) InARow(e *Entry[T]) int {
+	if f := q.flowOf(e); f.next == f {
+		return math.MaxInt
+	}
+	return q.Left(e)
+}
+
 // spend takes bytes of a flow from its turn, if it has it.
 func (q *Queue[T]) spend(f *Flow[T], bytes int) {
 	if f == q.turns.cur {

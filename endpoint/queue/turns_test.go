@@ -113,3 +113,24 @@ func TestLeftIsInARow(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsInARow checks that an item may have all its bytes in a row where no other flow has a turn, or as it is urgent, and else those of its turn.
+func TestTurnsInARow(t *testing.T) {
+	r := rig{T: t}
+	var f, g Flow[item]
+	x := r.push(&f, "x", 10*Quantum)
+	r.build(x, 100)
+	if n := r.InARow(&x.entry); n < 1<<30 || r.Left(&x.entry) != Quantum-100 {
+		t.Errorf("alone it may have %d bytes in a row, of a turn with %d left", n, r.Left(&x.entry))
+	}
+	y := r.push(&g, "y", 1)
+	if n := r.InARow(&x.entry); n != Quantum-100 {
+		t.Errorf("beside another one it may have %d bytes in a row", n)
+	}
+	r.build(x, Quantum-100)
+	r.build(y, 1)
+	r.push(&f, "now", 3, urgent)
+	if n := r.InARow(&r.Next().entry); n < 1<<30 {
+		t.Errorf("what is urgent may have %d bytes in a row", n)
+	}
+}
