@@ -22,7 +22,7 @@ file, on disk under its name.
 
   dgrdmacat send backup.tar udp:10.0.0.2:9000
   tar c . | dgrdmacat send udp:camera.local:9000
-  dgrdmacat send backup.tar 'ocpi-udp-rdma:10.0.0.2;9000;69271552.5.65535'
+  dgrdmacat send backup.tar 'ocpi-udp-rdma:10.0.0.2;9000;69468160.5.65535'
 
 Only bytes are sent: neither the name of a file nor its mode, times or holes. Of a
 file that grows meanwhile as much is sent as there was at the beginning; with one
