@@ -179,7 +179,7 @@ func TestPeerAppearsLater(t *testing.T) {
 		first := open(t, pair[1], with(w.local(1), "accept=any"), 2, slots, size)
 		url := first.URL()
 		first.Close()
-		a := open(t, pair[0], with(w.local(0), "giveup=2s"), 1, 1, 8)
+		a := open(t, pair[0], with(w.local(0), "giveup=6s"), 1, 1, 8)
 		toB := a.dial(url)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
