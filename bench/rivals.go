@@ -97,20 +97,12 @@ func (c *Turns) choose(ctx context.Context, s session, carrier Carrier, turn tim
 	case DefaultController:
 	case FastestController:
 		choice.Refused = found.Refused
-		var trials []Trial
-		for range TrialRounds {
-			for _, name := range found.Usable {
-				if len(found.Usable) == 1 {
-					break
-				}
-				tried := NewOutcome()
-				if err := c.rivalTurn(ctx, s, Contender{carrier, found.set(name)}, TrialTime(turn), true, tried); err != nil {
-					return nil, err
-				}
-				trials = append(trials, Trial{name, tried.Turns[0].PerSecond()})
+		if len(found.Usable) > 1 {
+			trials, err := c.try(ctx, s, carrier, &found, turn)
+			if err != nil {
+				return nil, err
 			}
-		}
-		if choice.Trials = FastestFirst(trials); len(choice.Trials) > 0 {
+			choice.Trials = FastestFirst(trials)
 			choice.Controller = choice.Trials[0].Controller
 		}
 	default:
@@ -125,6 +117,20 @@ func (c *Turns) choose(ctx context.Context, s session, carrier Carrier, turn tim
 		contenders = append(contenders, Contender{Carrier: carrier})
 	}
 	return contenders, nil
+}
+
+// try has the carrier move the memory of the plan for a short time with each usable controller in turn, [TrialRounds] times.
+func (c *Turns) try(ctx context.Context, s session, carrier Carrier, found *Controllers, turn time.Duration) (trials []Trial, err error) {
+	for range TrialRounds {
+		for _, name := range found.Usable {
+			tried := NewOutcome()
+			if err := c.rivalTurn(ctx, s, Contender{carrier, found.set(name)}, TrialTime(turn), true, tried); err != nil {
+				return nil, err
+			}
+			trials = append(trials, Trial{name, tried.Turns[0].PerSecond()})
+		}
+	}
+	return trials, nil
 }
 
 // set returns what a connection is given to have that controller: nothing, if it has it by itself.
@@ -173,7 +179,8 @@ func (c *Turns) rivalTurn(ctx context.Context, s session, who Contender, long ti
 		arrived, took = theirs.Arrived, time.Duration(theirs.Arriving)
 	}
 	o.note(who, arrived, took, &mine, &theirs)
-	if set := who.Controller != "" && !trial; set && (there.Uncontrolled != 0 || there.Knows&knowsController == 0) {
+	serverSetsIt := there.Uncontrolled == 0 && there.Knows&knowsController != 0
+	if who.Controller != "" && !trial && !serverSetsIt {
 		o.uncontrolled(carrier)
 	}
 	return nil

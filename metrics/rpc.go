@@ -49,10 +49,12 @@ func rpcFamilies(counters []Counter) []family[RPC] {
 		ofRPC.counters("dgrdma_rpc_procedure_calls_total", "Calls that came, by procedure and by what carried them; procedures that were not called are left out.", []string{"program", "version", "procedure", "transport"},
 			func(w *samples, s *RPC) {
 				for _, p := range s.Procedures {
-					for transport, n := range map[string]uint64{"tcp": p.TCP, "rdma": p.RDMA} {
-						if n > 0 {
-							w.add(float64(n), p.Program, strconv.FormatUint(uint64(p.Version), 10), p.Name, transport)
-						}
+					version := strconv.FormatUint(uint64(p.Version), 10)
+					if p.TCP > 0 {
+						w.add(float64(p.TCP), p.Program, version, p.Name, "tcp")
+					}
+					if p.RDMA > 0 {
+						w.add(float64(p.RDMA), p.Program, version, p.Name, "rdma")
 					}
 				}
 			}),
