@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +85,35 @@ func TestRunsFollow(t *testing.T) {
 		warmUp, run := ran[2*i], ran[2*i+1]
 		if n := measured[i]; n == 0 || run.Saw.Arrived != n || warmUp.Saw.Arrived == 0 || warmUp.Plan.Size != size || run.Plan.Size != size {
 			t.Errorf("%d bytes: %d transactions were measured; %+v, %+v", size, n, warmUp, run)
+		}
+	}
+}
+
+// counting is a client that counts how often it looks at all of its connections.
+type counting struct {
+	*Client
+	looks atomic.Int32
+}
+
+func (c *counting) counts() counts {
+	c.looks.Add(1)
+	return c.Client.counts()
+}
+
+// TestLooksAtConnectionsTwice checks that a run whose intervals are not shown looks at the counters of connections at its beginning and its end: there may
+// be thousands.
+func TestLooksAtConnectionsTwice(t *testing.T) {
+	fixture.NoGoroutineLeft(t)
+	for _, each := range []func(Interval){nil, func(Interval) {}} {
+		s, c := sides(t, Plan{Size: 64, Peers: 1})
+		c.Every, c.Each = sampleTick, each
+		served := serveOnce(t, s)
+		counted := counting{Client: c}
+		if err := errors.Join(c.Join(t.Context()), c.run(t.Context(), &counted, 4*sampleTick, NewOutcome()), <-served); err != nil {
+			t.Fatal(err)
+		}
+		if n := counted.looks.Load(); each == nil && n != 2 || each != nil && n < 3 {
+			t.Errorf("intervals shown %v: %d looks", each != nil, n)
 		}
 	}
 }

@@ -144,16 +144,20 @@ func (c *Turns) turn(ctx context.Context, s session, p Plan, long time.Duration,
 		}
 		return ErrNoRate
 	}
-	before := s.counts()
 	writes := p
 	if c.Receive {
 		writes.Depth, writes.Active = 0, 0
 	}
 	out := NewLoad(writes, s.poster(p), o.Times)
+	before := s.counts() // after what the slots have in them was made
 	began := time.Now()
 	out.Start(long)
 	moved := func() Moved { return c.moved(s, out, in, &before) }
-	sampled := Sample(c.Every, moved, each)
+	sample := moved
+	if each == nil {
+		sample = func() Moved { return c.arrived(out, in) }
+	}
+	sampled := Sample(c.Every, sample, each)
 	over := func() {}
 	if c.Began != nil {
 		over = c.Began(func() (Moved, time.Duration) { return moved(), time.Since(began) })
@@ -197,13 +201,21 @@ func (c *Turns) turn(ctx context.Context, s session, p Plan, long time.Duration,
 	return err
 }
 
-// moved returns what a turn has moved so far, both ways.
+// moved returns what a turn has moved so far, both ways, and which frames were sent again for that. To count those takes a look at
+// every connection.
 func (c *Turns) moved(s session, out *Load, in *arrivals, before *counts) Moved {
+	m := c.arrived(out, in)
+	var now Counts
+	s.counts().since(*before, &now)
+	m.Resent = now.Retransmits
+	return m
+}
+
+// arrived is moved without the frames.
+func (c *Turns) arrived(out *Load, in *arrivals) Moved {
 	n, _, _ := out.Progress()
 	if in != nil {
 		n += in.progress()
 	}
-	var now Counts
-	s.counts().since(*before, &now)
-	return Moved{Bytes: n * uint64(c.Plan.Size), Transactions: n, Resent: now.Retransmits}
+	return Moved{Bytes: n * uint64(c.Plan.Size), Transactions: n}
 }

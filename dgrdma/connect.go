@@ -168,8 +168,8 @@ func (e *Endpoint) remove(c *Conn) {
 	if e.peers.remove(c) {
 		e.settleKeys(c)
 		e.focus()
-		s := c.Stats()
-		e.gone.Add(&s.Counters)
-		c.addTimes(&e.goneTimes)
+		c.mu.Lock()
+		c.tx.addTo(&e.gone, &e.goneTimes)
+		c.mu.Unlock()
 	}
 }

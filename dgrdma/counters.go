@@ -1,7 +1,5 @@
 package dgrdma
 
-import "reflect"
-
 // Counters are everything that is counted, per connection and per endpoint. The tags are
 // the table of counters: the name of each in metrics, and what it counts.
 type Counters struct {
@@ -43,16 +41,38 @@ type Counters struct {
 // RefusedBy returns how many frames were not applied for that reason.
 func (c Counters) RefusedBy(r Reason) uint64 { return c.Refused[r] }
 
-// counted is how many counters there are but for Refused, which is the last field.
-var counted = reflect.TypeFor[Counters]().NumField() - 1
-
-// Add adds o to c.
+// Add adds o to c. Each field is written out: a sum over thousands of connections by reflection takes longer than what they send.
 func (c *Counters) Add(o *Counters) {
-	dst, src := reflect.ValueOf(c).Elem(), reflect.ValueOf(o).Elem()
-	for i := range counted {
-		f := dst.Field(i)
-		f.SetUint(f.Uint() + src.Field(i).Uint())
-	}
+	c.FramesSent += o.FramesSent
+	c.FramesReceived += o.FramesReceived
+	c.BytesSent += o.BytesSent
+	c.BytesReceived += o.BytesReceived
+	c.MessagesPlaced += o.MessagesPlaced
+	c.DataPlaced += o.DataPlaced
+	c.Completions += o.Completions
+	c.TransactionsDone += o.TransactionsDone
+	c.TransactionsLost += o.TransactionsLost
+	c.RetransmitsFast += o.RetransmitsFast
+	c.RetransmitsTimed += o.RetransmitsTimed
+	c.Probes += o.Probes
+	c.SizeProbes += o.SizeProbes
+	c.Duplicates += o.Duplicates
+	c.Swallowed += o.Swallowed
+	c.AcksAlone += o.AcksAlone
+	c.AcksCarried += o.AcksCarried
+	c.AcksReceived += o.AcksReceived
+	c.AcksHeld += o.AcksHeld
+	c.OpenEvicted += o.OpenEvicted
+	c.FramesMissed += o.FramesMissed
+	c.Restarts += o.Restarts
+	c.WindowFull += o.WindowFull
+	c.Congested += o.Congested
+	c.Challenges += o.Challenges
+	c.Unanswered += o.Unanswered
+	c.ChallengesFull += o.ChallengesFull
+	c.Dismissed += o.Dismissed
+	c.KeysEvicted += o.KeysEvicted
+	c.QueueFull += o.QueueFull
 	for why, n := range o.Refused {
 		c.Refused[why] += n
 	}

@@ -11,9 +11,6 @@ import (
 // TestEveryCounterHasARow checks that each counter has a row. A counter without a name, or with
 // that of another one, would never be seen, and one of another type neither added up nor shown.
 func TestEveryCounterHasARow(t *testing.T) {
-	if reflect.TypeFor[Counters]().Field(counted).Name != "Refused" {
-		t.Error("Refused is not the last field")
-	}
 	var fields []reflect.StructField
 	for _, of := range []reflect.Type{reflect.TypeFor[Counters](), reflect.TypeFor[transport.Stats]()} {
 		for i := range of.NumField() {

@@ -2,6 +2,8 @@ package dgrdma
 
 import (
 	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
 )
 
 // ConnStats is a snapshot of one connection.
@@ -50,6 +52,11 @@ func (c *Conn) Stats() ConnStats {
 	now := c.ep.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.statsAt(now)
+}
+
+// statsAt is Stats at that time, under c.mu.
+func (c *Conn) statsAt(now ack.Instant) ConnStats {
 	tx := &c.tx
 	mine, theirs := tx.kind.epochs()
 	s := ConnStats{
@@ -66,12 +73,12 @@ func (c *Conn) Stats() ConnStats {
 	return s
 }
 
-// addTimes adds what the connection counted to t.
-func (c *Conn) addTimes(t *Times) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.tx.times != nil {
-		t.add(c.tx.times)
+// addTo adds what the connection counted, under Conn.mu.
+func (s *sending) addTo(all *Counters, times *Times) {
+	all.Add(&s.counters)
+	all.Add(&s.heard.counters)
+	if s.times != nil {
+		times.add(s.times)
 	}
 }
 
@@ -93,15 +100,15 @@ func (e *Endpoint) Inspect() (Stats, []ConnStats) {
 func (e *Endpoint) inspect(each *[]ConnStats) Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	conns := e.peers.all()
-	s := Stats{Counters: e.gone, Times: e.goneTimes, Peers: len(conns), Age: time.Duration(e.now()), Closed: e.closed, Err: e.sched.Err()}
+	conns, now := e.peers.all(), e.now()
+	s := Stats{Counters: e.gone, Times: e.goneTimes, Peers: len(conns), Age: time.Duration(now), Closed: e.closed, Err: e.sched.Err()}
 	for _, c := range conns {
-		cs := c.Stats()
-		s.Counters.Add(&cs.Counters)
-		c.addTimes(&s.Times)
+		c.mu.Lock()
+		c.tx.addTo(&s.Counters, &s.Times)
 		if each != nil {
-			*each = append(*each, cs)
+			*each = append(*each, c.statsAt(now))
 		}
+		c.mu.Unlock()
 	}
 	s.Transport = e.transport.Stats()
 	return s
