@@ -1,7 +1,6 @@
 package run
 
 import (
-	"container/heap"
 	"math"
 	"sync"
 	"time"
@@ -53,9 +52,9 @@ func (s *Scheduler[W]) list(w *Entry[W], now ack.Instant) {
 	}
 	w.listed.Store(at)
 	if listed == 0 {
-		heap.Push(&a.items, w)
+		a.items.add(w, at)
 	} else {
-		heap.Fix(&a.items, w.place)
+		a.items.move(w, at)
 	}
 	a.set(s.own, now)
 }
@@ -67,7 +66,7 @@ func (s *Scheduler[W]) Disarm(w *Entry[W]) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if w.listed.Load() != 0 {
-		heap.Remove(&a.items, w.place)
+		a.items.remove(w)
 		w.listed.Store(0)
 	}
 }
@@ -88,7 +87,7 @@ func (a *alarm[W]) first() ack.Instant {
 	if len(a.items) == 0 {
 		return Never
 	}
-	return ack.Instant(a.items[0].listed.Load())
+	return ack.Instant(a.items[0].at)
 }
 
 // next returns when expire is to be called next.
@@ -105,7 +104,8 @@ func (s *Scheduler[W]) expire() {
 	now := s.engine.Now()
 	a.mu.Lock()
 	for a.first() <= now {
-		w := heap.Pop(&a.items).(*Entry[W])
+		w := a.items[0].w
+		a.items.remove(w)
 		w.listed.Store(0)
 		a.due = append(a.due, w)
 	}
@@ -126,31 +126,77 @@ func (s *Scheduler[W]) expire() {
 	whole = true
 }
 
-// byTime is a heap of items by when they are listed.
-type byTime[W any] []*Entry[W]
+// byTime is a heap of items by when they are listed, with the times beside each other: one that looked into each item on its way would
+// miss the cache at each step, with thousands of them.
+type byTime[W any] []listing[W]
 
-func (h byTime[W]) Len() int { return len(h) }
-func (h byTime[W]) Less(i, j int) bool {
-	return h[i].listed.Load() < h[j].listed.Load()
+// listing is an item in the heap.
+type listing[W any] struct {
+	at int64 // as in Entry.listed
+	w  *Entry[W]
 }
 
-func (h byTime[W]) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
+// add puts an item in.
+func (h *byTime[W]) add(w *Entry[W], at int64) {
+	*h = append(*h, listing[W]{})
+	h.up(len(*h)-1, listing[W]{at, w})
 }
 
-// Push implements [heap.Interface].
-func (h *byTime[W]) Push(x any) {
-	w := x.(*Entry[W])
-	w.place = len(*h)
-	*h = append(*h, w)
+// move puts an item that is in where it belongs at another time.
+func (h byTime[W]) move(w *Entry[W], at int64) {
+	if x := (listing[W]{at, w}); at < h[w.place].at {
+		h.up(w.place, x)
+	} else {
+		h.down(w.place, x)
+	}
 }
 
-// Pop implements [heap.Interface].
-func (h *byTime[W]) Pop() any {
+// remove takes an item out.
+func (h *byTime[W]) remove(w *Entry[W]) {
 	last := len(*h) - 1
-	w := (*h)[last]
+	x := (*h)[last]
 	clear((*h)[last:])
 	*h = (*h)[:last]
-	return w
+	if x.w != w {
+		x.w.place = w.place // in the place of the item that goes
+		(*h)[w.place].w = x.w
+		h.move(x.w, x.at)
+	}
+}
+
+// up fills place i, or one above it, with x, which is not later than what is below i.
+func (h byTime[W]) up(i int, x listing[W]) {
+	for i > 0 {
+		above := (i - 1) / 2
+		if h[above].at <= x.at {
+			break
+		}
+		h.set(i, h[above])
+		i = above
+	}
+	h.set(i, x)
+}
+
+// down fills place i, or one below it, with x, which is not earlier than what is above i.
+func (h byTime[W]) down(i int, x listing[W]) {
+	for {
+		below := 2*i + 1
+		if below >= len(h) {
+			break
+		}
+		if other := below + 1; other < len(h) && h[other].at < h[below].at {
+			below = other
+		}
+		if x.at <= h[below].at {
+			break
+		}
+		h.set(i, h[below])
+		i = below
+	}
+	h.set(i, x)
+}
+
+func (h byTime[W]) set(i int, x listing[W]) {
+	h[i] = x
+	x.w.place = i
 }

@@ -233,8 +233,13 @@ func (m *model) check() {
 // checkKept fails the test if the scheduler keeps an item that it has nothing to do for.
 func checkKept(t *testing.T, m *script) {
 	t.Helper()
+	for _, l := range m.s.alarm.items[len(m.s.alarm.items):cap(m.s.alarm.items)] {
+		if l.w != nil {
+			t.Error("an item is kept in the list of those with a deadline")
+		}
+	}
 	for what, list := range map[string][]*Entry[*item]{
-		"that expired": m.s.alarm.due, "with a deadline": m.s.alarm.items, "with work": m.s.work.waiting, "being served": m.s.work.serving,
+		"that expired": m.s.alarm.due, "with work": m.s.work.waiting, "being served": m.s.work.serving,
 	} {
 		for _, e := range list[len(list):cap(list)] {
 			if e != nil {
