@@ -59,7 +59,7 @@ func (o *foreignSending) next(ack.Instant) (send bool, at ack.Instant) {
 }
 
 // overdue implements sendingKind.
-func (o *foreignSending) overdue(now ack.Instant) (missed int, why error) {
+func (o *foreignSending) overdue(now, _ ack.Instant) (missed int, why error) {
 	missed, stale := o.wire.v107.Expire(now)
 	if stale {
 		why = o.terms.peerError("reading its first acknowledgement", ErrStaleCard)

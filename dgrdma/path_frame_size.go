@@ -145,11 +145,11 @@ func (n *sessionSending) sizeArrived(now ack.Instant, size int) {
 
 // overdueSize acts on what the passing of time asks for. It returns why the peer is given up, if
 // it is.
-func (n *sessionSending) overdueSize(now ack.Instant) error {
+func (n *sessionSending) overdueSize(now, heard ack.Instant) error {
 	if !n.open() {
 		return nil
 	}
-	switch n.path.Expire(now, waiting{n}, n.awaitsPathMTU(), n.terms.cfg.GiveUp) {
+	switch n.path.Expire(now, heard, waiting{n}, n.awaitsPathMTU(), n.terms.cfg.GiveUp) {
 	case pathmtu.Found:
 		n.cutFrames()
 	case pathmtu.Silent:

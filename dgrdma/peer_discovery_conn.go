@@ -61,17 +61,17 @@ type discoverySending struct {
 
 var _ sendingKind = (*discoverySending)(nil)
 
-func (a *discoverySending) keyed(now ack.Instant)                        { a.askAt = now }
-func (a *discoverySending) hurry(ack.Instant)                            {}
-func (a *discoverySending) serves(frame.ServiceName, bool) error         { return nil }
-func (a *discoverySending) base(frame.ServiceName) uint32                { return 0 }
-func (a *discoverySending) tellAgain(ack.Instant) bool                   { return false }
-func (a *discoverySending) refusal() error                               { return nil }
-func (a *discoverySending) buildDisconnect(*outgoing.Batch, ack.Instant) {}
-func (a *discoverySending) overdue(ack.Instant) (missed int, why error)  { return 0, nil }
-func (a *discoverySending) epochs() (mine, theirs session.Epoch)         { return a.mine, 0 }
-func (a *discoverySending) failed(ack.Instant)                           {}
-func (a *discoverySending) connected(ack.Instant)                        {}
+func (a *discoverySending) keyed(now ack.Instant)                            { a.askAt = now }
+func (a *discoverySending) hurry(ack.Instant)                                {}
+func (a *discoverySending) serves(frame.ServiceName, bool) error             { return nil }
+func (a *discoverySending) base(frame.ServiceName) uint32                    { return 0 }
+func (a *discoverySending) tellAgain(ack.Instant) bool                       { return false }
+func (a *discoverySending) refusal() error                                   { return nil }
+func (a *discoverySending) buildDisconnect(*outgoing.Batch, ack.Instant)     {}
+func (a *discoverySending) overdue(_, _ ack.Instant) (missed int, why error) { return 0, nil }
+func (a *discoverySending) epochs() (mine, theirs session.Epoch)             { return a.mine, 0 }
+func (a *discoverySending) failed(ack.Instant)                               {}
+func (a *discoverySending) connected(ack.Instant)                            {}
 
 func (a *discoverySending) begin(now ack.Instant) {
 	a.mine, a.askAt = session.Epoch(max(a.terms.cfg.Entropy(), 1)), now

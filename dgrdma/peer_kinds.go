@@ -61,8 +61,8 @@ type sendingKind interface {
 	// that is told so. There is room.
 	buildDisconnect(b *outgoing.Batch, now ack.Instant)
 	// overdue returns how many frames of the peer are given up at this moment, and why
-	// the peer is, if it is.
-	overdue(now ack.Instant) (missed int, why error)
+	// the peer is, if it is. All that came before heard, which is not later, has been looked at.
+	overdue(now, heard ack.Instant) (missed int, why error)
 	// refusal returns why the peer takes no session, if it said so.
 	refusal() error
 	// epochs returns those of both sides, as far as they are known.

@@ -220,7 +220,8 @@ func (s *sending) overdue(now, heard ack.Instant) (missed int, why error) {
 		return 0, nil
 	}
 	if heard < now {
-		s.again = now.Add(ack.Granularity)
+		// The longer the receiver is behind, the rarer: with thousands of connections these looks would take all of a processor.
+		s.again = now.Add(max(ack.Granularity, now.Sub(heard)/2))
 	}
 	switch s.unacked.Expire(now, heard) {
 	case ack.Dead:
@@ -228,7 +229,7 @@ func (s *sending) overdue(now, heard ack.Instant) (missed int, why error) {
 	case ack.Probe:
 		s.probe = s.terms.profile.Probe
 	}
-	missed, err := s.kind.overdue(now)
+	missed, err := s.kind.overdue(now, heard)
 	if err != nil {
 		why = err
 	}

@@ -23,8 +23,8 @@ func (n *sessionSending) giveUpAt() ack.Instant {
 }
 
 // overdue implements sendingKind.
-func (n *sessionSending) overdue(now ack.Instant) (missed int, why error) {
-	if err := n.overdueSize(now); err != nil {
+func (n *sessionSending) overdue(now, heard ack.Instant) (missed int, why error) {
+	if err := n.overdueSize(now, heard); err != nil {
 		return 0, err
 	}
 	switch {

@@ -181,7 +181,7 @@ func (n *sessionSending) next(now ack.Instant) (send bool, at ack.Instant) {
 	case n.asksSize():
 		return true, now
 	}
-	return false, min(at, n.path.RoundEnds())
+	return false, min(at, max(n.path.RoundEnds(), n.again))
 }
 
 // introduce implements sendingKind.

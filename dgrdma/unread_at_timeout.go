@@ -8,12 +8,12 @@ import (
 )
 
 // mostBehind bounds how much later a timeout is acted on because the receiver may have the
-// acknowledgement without having looked at it: it may never catch up. Arbitrary.
-const mostBehind = 10 * time.Millisecond
+// acknowledgement without having looked at it: it may never catch up. Arbitrary: longer than 10,000 peers that answer at once take.
+const mostBehind = 100 * time.Millisecond
 
 // receiveProgress says until when the receiver has looked at all that came. What is late by a clock
 // may only wait to be looked at: with 2000 peers that is 5 ms, and 4 % of all frames were sent
-// again for nothing. The receiver writes it, others read since.
+// again for nothing; with 10,000 it is 50 ms, and what was sent again, and asked, left a tenth of the throughput. The receiver writes it, others read since.
 type receiveProgress struct {
 	since atomic.Int64 // all that came before was looked at; 0: all that came
 	none  bool         // the last look found nothing more

@@ -50,6 +50,36 @@ func TestTimeoutsWaitForTheReceiver(t *testing.T) {
 	})
 }
 
+// TestNothingLeavesAgainUnread checks that nothing leaves again while the receiver may have the acknowledgement, and that a connection is
+// rarely looked at in that time: thousands of them wait at once.
+func TestNothingLeavesAgainUnread(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	r.posts(40)
+	r.acknowledges(0) // it is measured
+	began := r.now
+	r.e.finds(began)
+	r.posts(40, 4000)
+	looks := 0
+	for ; r.now < began.Add(90*time.Millisecond); looks++ {
+		if n := r.c.Stats().Counters; n.RetransmitsFast+n.RetransmitsTimed+n.SizeProbes > 0 {
+			t.Fatalf("%d frames left again, and %d probes, %v after the receiver fell behind", n.RetransmitsFast+n.RetransmitsTimed, n.SizeProbes, r.now.Sub(began))
+		}
+		r.waits()
+	}
+	if looks > 20 {
+		t.Errorf("looked %d times", looks)
+	}
+	r.e.emptied(r.now)
+	for i := 0; r.c.Stats().RetransmitsTimed == 0; i++ {
+		if i > 5 {
+			t.Fatal("not sent again when the receiver has looked at all that came")
+		}
+		r.waits()
+		r.e.emptied(r.now)
+	}
+}
+
 // TestReceiveProgress checks that the receive progress says until when the receiver has looked at all that
 // came.
 func TestReceiveProgress(t *testing.T) {

@@ -105,7 +105,7 @@ func (p *Path) MustSend(waits bool) bool {
 // Send returns the length of the probe that leaves.
 func (p *Path) Send(now ack.Instant, f Flight) (size int) {
 	if p.search == nil {
-		p.begin(now, p.size, p.limits.Most, f)
+		p.begin(now, p.size, p.limits.Most, f.RoundTrip())
 	}
 	return p.search.Send()
 }
@@ -123,12 +123,13 @@ func (p *Path) Suspects(f Flight) bool {
 	return f.Timeouts() >= checkAfter && p.state == Known && !p.checked && f.Longest() > p.limits.Narrow
 }
 
-// Expire acts on what the passing of time asks for. A peer that answers no probe for as long as giveUp, while data waits, is silent.
-func (p *Path) Expire(now ack.Instant, f Flight, waits bool, giveUp time.Duration) Verdict {
+// Expire acts on what the passing of time asks for. All that came before heard, which is not later than now, has been looked at: answers
+// may have come since. A peer that answers no probe for as long as giveUp, while data waits, is silent.
+func (p *Path) Expire(now, heard ack.Instant, f Flight, waits bool, giveUp time.Duration) Verdict {
 	p.check(now, f)
 	z := p.search
 	switch {
-	case !p.Asks(waits) || z == nil || z.MustSend() || now < z.RoundEnds():
+	case !p.Asks(waits) || z == nil || z.MustSend() || heard < z.RoundEnds():
 		return Nothing
 	case z.EndRound(now):
 		if p.found() {
@@ -157,14 +158,15 @@ func (p *Path) check(now ack.Instant, f Flight) {
 	}
 	if p.Suspects(f) {
 		p.state, p.checked = Checking, true
-		p.begin(now, p.limits.Narrow, p.size, f)
+		// The peer may only be slow, as one is that thousands of connections lead to: it gets as long to answer as it has been silent.
+		p.begin(now, p.limits.Narrow, p.size, max(f.RoundTrip(), now.Sub(p.quiet)/2))
 	}
 }
 
-// begin begins to ask how long frames arrive, of which those up to usual probably do.
-func (p *Path) begin(now ack.Instant, usual, most int, f Flight) {
+// begin begins to ask how long frames arrive, of which those up to usual probably do. An answer takes about as long as roundTrip.
+func (p *Path) begin(now ack.Instant, usual, most int, roundTrip time.Duration) {
 	p.search = new(Search)
-	p.search.Begin(now, Sizes{Least: p.limits.Least, Usual: usual, Most: most, Step: p.limits.Step}, f.RoundTrip())
+	p.search.Begin(now, Sizes{Least: p.limits.Least, Usual: usual, Most: most, Step: p.limits.Step}, roundTrip)
 }
 
 // found ends a search. It reports whether it was the one that data waits for.

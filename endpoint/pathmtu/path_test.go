@@ -59,7 +59,7 @@ func (w *world) round(waits bool) Verdict {
 	if w.search != nil {
 		w.now = w.RoundEnds()
 	}
-	return w.Expire(w.now, &w.sent, waits, giveUp)
+	return w.Expire(w.now, w.now, &w.sent, waits, giveUp)
 }
 
 // TestBegin checks how long full frames are at first, and whether they have that length for good.
@@ -121,7 +121,7 @@ func TestAllArrives(t *testing.T) {
 func TestAskedWhileDataWaits(t *testing.T) {
 	w := newWorld(lengths, 0)
 	for _, waits := range []bool{false, true} {
-		if v := w.Expire(w.now, &w.sent, waits, giveUp); v != Nothing || w.Arrived(w.now, 1402, waits) {
+		if v := w.Expire(w.now, w.now, &w.sent, waits, giveUp); v != Nothing || w.Arrived(w.now, 1402, waits) {
 			t.Errorf("data waits %v: verdict %d, known %v, before it was asked", waits, v, w.IsKnown())
 		}
 	}
@@ -131,7 +131,7 @@ func TestAskedWhileDataWaits(t *testing.T) {
 	}
 	for range 100 {
 		w.now = w.now.Add(giveUp)
-		if v := w.Expire(w.now, &w.sent, false, giveUp); v != Nothing || w.MustSend(false) || w.Arrived(w.now, 1402, false) {
+		if v := w.Expire(w.now, w.now, &w.sent, false, giveUp); v != Nothing || w.MustSend(false) || w.Arrived(w.now, 1402, false) {
 			t.Fatalf("verdict %d, known %v, while no data waits", v, w.IsKnown())
 		}
 	}
@@ -163,9 +163,9 @@ func TestSilentPeer(t *testing.T) {
 	}
 	for d, want := range map[time.Duration]Verdict{leastRound: Silent, leastRound + 1: Nothing} {
 		w := newWorld(lengths, 0)
-		w.begin(w.now, 1002, 1402, &flight{})
+		w.begin(w.now, 1002, 1402, 0)
 		w.search.Send()
-		if v := w.Expire(w.RoundEnds(), &w.sent, true, d); v != want {
+		if v := w.Expire(w.RoundEnds(), w.RoundEnds(), &w.sent, true, d); v != want {
 			t.Errorf("verdict %d after %v, want %d after %v", v, leastRound, want, d)
 		}
 	}
@@ -176,13 +176,13 @@ func TestNothingHappensDuringARound(t *testing.T) {
 	w := newWorld(lengths, 1402)
 	w.Send(w.now, &w.sent)
 	ends := w.RoundEnds()
-	if v := w.Expire(ends-1, &w.sent, true, 0); v != Nothing || w.MustSend(true) {
+	if v := w.Expire(ends-1, ends-1, &w.sent, true, 0); v != Nothing || w.MustSend(true) {
 		t.Errorf("verdict %d, before the round ends at %v", v, ends)
 	}
-	if w.Expire(ends, &w.sent, true, giveUp); !w.MustSend(true) {
+	if w.Expire(ends, ends, &w.sent, true, giveUp); !w.MustSend(true) {
 		t.Fatal("the round has not ended")
 	}
-	if v := w.Expire(ends.Add(time.Hour), &w.sent, true, 0); v != Nothing {
+	if v := w.Expire(ends.Add(time.Hour), ends.Add(time.Hour), &w.sent, true, 0); v != Nothing {
 		t.Errorf("verdict %d, with probes that have not left", v)
 	}
 }
@@ -220,7 +220,7 @@ func TestSuspects(t *testing.T) {
 		if got := w.Suspects(&w.sent); got != c.want {
 			t.Errorf("%s: suspects %v", c.name, got)
 		}
-		w.Expire(w.now, &w.sent, false, giveUp)
+		w.Expire(w.now, w.now, &w.sent, false, giveUp)
 		if w.Asks(false) != c.want || w.MustSend(false) != c.want || !w.IsKnown() || w.Size() != 1402 {
 			t.Errorf("%s: asks %v, frames of %d bytes", c.name, w.Asks(false), w.Size())
 		}
@@ -258,9 +258,39 @@ func TestNarrowerPath(t *testing.T) {
 			t.Error("asks again in the same silence")
 		}
 		w.sent.quiet++ // something was acknowledged
-		if w.Expire(w.now, &w.sent, false, giveUp); !w.Asks(false) {
+		if w.Expire(w.now, w.now, &w.sent, false, giveUp); !w.Asks(false) {
 			t.Error("does not ask in the next silence")
 		}
+	}
+}
+
+// TestCheckLastsAsLongAsTheSilence checks that a peer that may only be slow is asked once, and gets as long to answer as it has been silent
+// before: each question makes it slower.
+func TestCheckLastsAsLongAsTheSilence(t *testing.T) {
+	const silence = 400 * time.Millisecond
+	w := found(lengths, checkAfter)
+	w.now = w.now.Add(silence)
+	w.Expire(w.now, w.now, &w.sent, false, giveUp)
+	before := w.probes
+	for w.MustSend(false) {
+		w.probes++
+		w.Send(w.now, &w.sent)
+	}
+	if n, wait := w.probes-before, w.RoundEnds().Sub(w.now); n != 1 || wait != silence {
+		t.Errorf("%d probes, and %v for the answer, want 1 and %v", n, wait, silence)
+	}
+}
+
+// TestUnreadAnswers checks that a round does not end before all was looked at that came during it.
+func TestUnreadAnswers(t *testing.T) {
+	w := newWorld(lengths, 1402)
+	w.Send(w.now, &w.sent)
+	ends := w.RoundEnds()
+	if w.Expire(ends.Add(time.Second), ends-1, &w.sent, true, giveUp); w.MustSend(true) {
+		t.Error("asks again though the answer may be there")
+	}
+	if w.Expire(ends.Add(time.Second), ends, &w.sent, true, giveUp); !w.MustSend(true) {
+		t.Error("does not ask again though no answer is there")
 	}
 }
 
@@ -326,7 +356,7 @@ func TestChecksWhatFramesHave(t *testing.T) {
 	for w.round(true) != Found {
 	}
 	w.sent = flight{quiet: w.now, timeouts: checkAfter, longest: w.Size()}
-	w.Expire(w.now, &w.sent, false, giveUp)
+	w.Expire(w.now, w.now, &w.sent, false, giveUp)
 	for round := range 3 {
 		var sizes []int
 		for w.MustSend(false) {
@@ -339,7 +369,7 @@ func TestChecksWhatFramesHave(t *testing.T) {
 			}
 		}
 		w.now = w.RoundEnds()
-		w.Expire(w.now, &w.sent, false, giveUp)
+		w.Expire(w.now, w.now, &w.sent, false, giveUp)
 	}
 }
 
@@ -354,7 +384,7 @@ func TestAckEndsTheCheck(t *testing.T) {
 		}
 	}
 	w.sent.quiet, w.sent.timeouts = w.now, 0
-	if v := w.Expire(w.now, &w.sent, false, giveUp); v != Nothing || w.Asks(false) || w.search != nil || w.state != Known || w.Size() != 1402 {
+	if v := w.Expire(w.now, w.now, &w.sent, false, giveUp); v != Nothing || w.Asks(false) || w.search != nil || w.state != Known || w.Size() != 1402 {
 		t.Errorf("verdict %d, asks %v, frames of %d bytes", v, w.Asks(false), w.Size())
 	}
 	if carried, is := w.Narrowed(1402); is {
