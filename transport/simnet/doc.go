@@ -20,11 +20,25 @@
 //	n, err := b.Recv(datagrams, transport.Forever) // 5 ms later
 //
 // A datagram passes the stages of its link in this order: Down, Script, Rate
-// and Queue, HoldBack, Loss, Corrupt, Damage, Latency with Jitter, Reorder, Duplicate.
+// and Queue or Through, HoldBack, Loss, Corrupt, Damage, Latency with Jitter, Reorder, Duplicate.
 // At the end it is put into the receive queue of whoever is attached at the
 // destination then, which may be a later endpoint than at the time of sending:
 // a process that was restarted gets the datagrams meant for its predecessor.
 // Every datagram that does not arrive is counted, by reason, in [LinkStats].
+//
+// # Bottlenecks
+//
+// Links that name the same [Bottleneck] share its queue and its rate, and have
+// each its own way after it:
+//
+//	slow := net.NewBottleneck(bottleneck.Config{Rate: 20_000_000, Queue: 100_000})
+//	net.Link(a, server, simnet.Link{Through: slow, Latency: 20 * time.Millisecond})
+//	net.Link(b, server, simnet.Link{Through: slow, Latency: 100 * time.Millisecond})
+//
+// Package bottleneck says what a queue can be, and how its rate changes.
+// [Bottleneck.Stats] has what came of each link, what was dropped, and how long
+// the rest waited. Transports know no ECN yet: [Link.Mark] is called for what
+// would carry a mark.
 //
 // # Repeatability
 //
@@ -57,6 +71,6 @@
 //
 // One mutex guards the network, which suits tests with a handful of endpoints.
 // Rate counts the bytes of frames only, not the headers of a real wire. What
-// is under way is bounded only where Rate is set, by Queue. There is no
+// is under way is bounded only where Rate or Through is set. There is no
 // multicast.
 package simnet

@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/bottleneck"
 )
 
 // faults draws the fates of a link's datagrams, each from a generator of its
 // own, so that turning one on leaves the pattern of the others as it was.
 type faults struct {
-	loss, duplicate, reorder, corrupt, holdBack, jitter, bit, damage, harm generator
+	loss, duplicate, reorder, corrupt, holdBack, jitter, bit, damage, harm, gilbert generator
 
 	runLeft int  // datagrams that share the current draw for loss
 	runLost bool // what was drawn
+	chain   bottleneck.Chain
 }
 
 // fate is what chance has in store for one datagram.
@@ -36,14 +38,16 @@ func newFaults(key uint64) faults {
 		bit:       newGenerator(key, 7),
 		damage:    newGenerator(key, 8),
 		harm:      newGenerator(key, 9),
+		gilbert:   newGenerator(key, 10),
 	}
 }
 
 // draw always draws for every fault that is on, even if an earlier one makes
 // the others irrelevant: the patterns must not depend on each other.
 func (f *faults) draw(cfg *Link) fate {
+	single, burst := f.drawLoss(cfg), f.drawBurst(cfg)
 	return fate{
-		lost:       f.drawLoss(cfg),
+		lost:       single || burst,
 		duplicated: f.duplicate.chance(cfg.Duplicate),
 		reordered:  f.reorder.chance(cfg.Reorder),
 		corrupted:  f.corrupt.chance(cfg.Corrupt),
@@ -63,6 +67,13 @@ func (f *faults) drawLoss(cfg *Link) bool {
 	}
 	f.runLeft--
 	return f.runLost
+}
+
+func (f *faults) drawBurst(cfg *Link) bool {
+	if cfg.GilbertElliott == (bottleneck.GilbertElliott{}) {
+		return false
+	}
+	return f.chain.Lost(&cfg.GilbertElliott, f.gilbert.fraction)
 }
 
 func (f *faults) drawJitter(bound time.Duration) time.Duration {
@@ -89,8 +100,11 @@ func newGenerator(key, purpose uint64) generator {
 }
 
 func (g *generator) chance(p float64) bool {
-	return p > 0 && float64(g.pcg.Uint64()>>11)/(1<<53) < p
+	return p > 0 && g.fraction() < p
 }
+
+// fraction draws a number from 0 to below 1.
+func (g *generator) fraction() float64 { return float64(g.pcg.Uint64()>>11) / (1 << 53) }
 
 func (g *generator) below(n uint64) uint64 {
 	hi, _ := bits.Mul64(g.pcg.Uint64(), n) // bias below 2^-20, of no concern here

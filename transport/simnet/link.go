@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/bottleneck"
 )
 
 // Defaults of [Link].
@@ -29,6 +30,15 @@ type Link struct {
 	Rate  int64
 	Queue int
 
+	// Through is a bottleneck of the same network that the link shares with others, in place of
+	// Rate and Queue. The link's other properties are those of its way after it. What is in it
+	// when the link is set again goes on over the new link.
+	Through *Bottleneck
+	// Mark, if not nil, says that datagrams of the link can carry a mark (ECN). It is called for
+	// each that Through marks, where it leaves, and may change it; it must not keep it. Without it
+	// datagrams are dropped that CoDel would mark.
+	Mark func(b []byte)
+
 	// MTU is the largest frame that gets through; longer ones are lost without a word. 0 is
 	// any.
 	MTU int
@@ -37,6 +47,9 @@ type Link struct {
 	// consecutive ones, as when the wire coalesces datagrams; 0 means 1.
 	Loss  float64
 	Burst int
+
+	// GilbertElliott loses datagrams in addition, in bursts of random length.
+	GilbertElliott bottleneck.GilbertElliott
 
 	// Duplicate is the probability that a datagram arrives twice.
 	Duplicate float64
@@ -80,6 +93,8 @@ func (cfg *Link) mustBeValid() {
 	}{
 		{"Loss", cfg.Loss}, {"Duplicate", cfg.Duplicate}, {"Reorder", cfg.Reorder},
 		{"Corrupt", cfg.Corrupt}, {"Damage", cfg.Damage}, {"HoldBack", cfg.HoldBack},
+		{"GilbertElliott.ToBad", cfg.GilbertElliott.ToBad}, {"GilbertElliott.ToGood", cfg.GilbertElliott.ToGood},
+		{"GilbertElliott.LossGood", cfg.GilbertElliott.LossGood}, {"GilbertElliott.LossBad", cfg.GilbertElliott.LossBad},
 	} {
 		if !(p.value >= 0 && p.value <= 1) { // also refuses NaN
 			panic(fmt.Sprintf("BUG: simnet: %s is no probability: %v", p.name, p.value))
@@ -91,12 +106,15 @@ func (cfg *Link) mustBeValid() {
 	if cfg.Rate < 0 || cfg.Queue < 0 || cfg.Burst < 0 || cfg.MTU < 0 {
 		panic("BUG: simnet: negative Rate, Queue, Burst or MTU in a link")
 	}
+	if cfg.Through != nil && (cfg.Rate != 0 || cfg.Queue != 0) {
+		panic("BUG: simnet: a link with Rate or Queue that goes through a bottleneck")
+	}
 }
 
 func (cfg *Link) isPerfect() bool {
 	return cfg.MTU == 0 && cfg.Latency == 0 && cfg.Jitter == 0 && cfg.Rate == 0 && cfg.Loss == 0 &&
 		cfg.Duplicate == 0 && cfg.Reorder == 0 && cfg.Corrupt == 0 && cfg.Damage == 0 && cfg.HoldBack == 0 &&
-		!cfg.Down && cfg.Script == nil
+		cfg.GilbertElliott == bottleneck.GilbertElliott{} && cfg.Through == nil && !cfg.Down && cfg.Script == nil
 }
 
 // link is one direction with its state. Everything is guarded by Network.mu.

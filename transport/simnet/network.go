@@ -19,6 +19,8 @@ type Network struct {
 	free   [][]byte // datagram buffers out of use, last in first out
 	wake   []*Conn  // to be woken before mu is released
 
+	bottlenecks []*Bottleneck
+
 	underWay schedule
 	timer    *time.Timer
 	armed    bool          // timer will fire at fireAt
@@ -66,6 +68,9 @@ func (n *Network) Attach(addr transport.Addr, cfg Config) *Conn {
 // and its Script starts counting at 0. Counters and generators go on.
 func (n *Network) Link(from, to transport.Addr, cfg Link) {
 	cfg.mustBeValid()
+	if cfg.Through != nil && cfg.Through.net != n {
+		panic("BUG: simnet: a link through a bottleneck of another network")
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.link(from, to).configure(cfg)
@@ -114,6 +119,9 @@ func (n *Network) Close() error {
 	for _, it := range n.underWay {
 		it.link.stats.InFlight--
 		it.link.stats.Unattached++
+	}
+	for _, b := range n.bottlenecks {
+		b.discard()
 	}
 	n.underWay, n.free = nil, nil
 	if n.timer != nil {

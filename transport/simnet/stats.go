@@ -14,11 +14,13 @@ type LinkStats struct {
 	Corrupted uint64 // with a wrong bit, dropped or not
 	Damaged   uint64 // see Link.Damage
 	Reordered uint64 // delivered after one that was sent later
+	Marked    uint64 // by the bottleneck, see Link.Mark
 
 	// Reasons why datagrams did not arrive.
 	Refused        uint64 // by the sender's system, on a Script's verdict
 	Down           uint64 // sent during a blackout
-	TailDropped    uint64 // the link's queue was full
+	TailDropped    uint64 // the queue of the link or of its bottleneck was full
+	Controlled     uint64 // by CoDel of the bottleneck
 	Lost           uint64 // by Loss or a Script's verdict
 	CorruptDropped uint64 // corrupted and noticed
 	Unattached     uint64 // nobody was there when they arrived
@@ -29,7 +31,7 @@ type LinkStats struct {
 
 // Dropped returns how many datagrams did not and will not arrive.
 func (s LinkStats) Dropped() uint64 {
-	return s.Refused + s.Down + s.TailDropped + s.Lost + s.CorruptDropped + s.Unattached + s.Overrun
+	return s.Refused + s.Down + s.TailDropped + s.Controlled + s.Lost + s.CorruptDropped + s.Unattached + s.Overrun
 }
 
 func (s *LinkStats) add(o *LinkStats) {
@@ -40,9 +42,11 @@ func (s *LinkStats) add(o *LinkStats) {
 	s.Corrupted += o.Corrupted
 	s.Damaged += o.Damaged
 	s.Reordered += o.Reordered
+	s.Marked += o.Marked
 	s.Refused += o.Refused
 	s.Down += o.Down
 	s.TailDropped += o.TailDropped
+	s.Controlled += o.Controlled
 	s.Lost += o.Lost
 	s.CorruptDropped += o.CorruptDropped
 	s.Unattached += o.Unattached

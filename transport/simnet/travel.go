@@ -37,29 +37,42 @@ func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
 		n.recycle(buf)
 		return refused
 	}
+	p := parcel{l, buf, ordinal, now, chance, verdict}
+	if cfg.Through != nil {
+		cfg.Through.enter(p, now)
+		return accepted
+	}
 	departed, ok := l.depart(len(buf), now)
 	if !ok {
 		stats.TailDropped++
 		n.recycle(buf)
 		return accepted
 	}
+	n.travel(p, departed)
+	return accepted
+}
+
+// travel takes a datagram that has left the transmitter through the rest of its link.
+func (n *Network) travel(p parcel, departed time.Duration) {
+	l, buf, chance, verdict := p.link, p.buf, &p.chance, &p.verdict
+	cfg, stats := &l.cfg, &l.stats
 	if chance.held {
-		n.hold(l, buf, now+cfg.HoldFor)
+		n.hold(l, buf, p.sent+cfg.HoldFor)
 	}
 	if verdict.Hold > 0 {
-		n.hold(l, buf, now+verdict.Hold)
+		n.hold(l, buf, p.sent+verdict.Hold)
 	}
 	if chance.lost || verdict.Drop || cfg.MTU > 0 && len(buf) > cfg.MTU {
 		stats.Lost++
 		n.recycle(buf)
-		return accepted
+		return
 	}
 	if chance.corrupted || verdict.Corrupt {
 		stats.Corrupted++
 		if cfg.DropCorrupt {
 			stats.CorruptDropped++
 			n.recycle(buf)
-			return accepted
+			return
 		}
 		l.chance.flip(buf)
 	}
@@ -77,12 +90,11 @@ func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
 	if chance.duplicated {
 		copies++
 	}
-	n.schedule(l, buf, ordinal, due)
+	n.schedule(l, buf, p.ordinal, due)
 	for range copies {
 		stats.Duplicated++
 		n.schedule(l, n.clone(cap(buf), buf), 0, due)
 	}
-	return accepted
 }
 
 func (n *Network) hold(l *link, buf []byte, due time.Duration) {
@@ -96,17 +108,31 @@ func (n *Network) schedule(l *link, buf []byte, ordinal uint64, due time.Duratio
 	n.underWay.push(item{due: due, count: l.entered, ordinal: ordinal, link: l, buf: buf})
 }
 
-// deliverDue delivers all whose time has come and sets the timer for the next.
+// deliverDue delivers all whose time has come and sets the timer for the next. What leaves
+// a bottleneck comes before what arrives at the same time, since it may arrive then, too.
 func (n *Network) deliverDue(now time.Duration) {
-	for len(n.underWay) > 0 && n.underWay[0].due <= now {
+	next := time.Duration(0)
+	for {
+		b, leaves := n.nextBottleneck()
+		switch {
+		case b == nil && len(n.underWay) == 0:
+			return
+		case b != nil && (len(n.underWay) == 0 || leaves <= n.underWay[0].due):
+			next = leaves
+		default:
+			b, next = nil, n.underWay[0].due
+		}
+		if next > now {
+			break
+		}
+		if b != nil {
+			b.leave()
+			continue
+		}
 		it := n.underWay.pop()
 		it.link.stats.InFlight--
 		n.deliver(it.link, it.buf, it.ordinal)
 	}
-	if len(n.underWay) == 0 {
-		return
-	}
-	next := n.underWay[0].due
 	if n.armed && n.fireAt <= next {
 		return // if too early it sets itself again
 	}
