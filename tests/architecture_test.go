@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"xdr":                      {},
 	"rpc":                      {"internal/tcpinfo", "rpcrdma", "verbs", "xdr", "golang.org/x/sys/unix"},
 	"rpc/portmap":              {"rpc", "xdr"},
+	"internal/emulator":        {"transport/bottleneck", "golang.org/x/sys/unix"},
 	"internal/patience":        {},
 	"internal/places":          {},
 	"internal/refused":         {},
@@ -117,6 +118,7 @@ var allowed = map[string][]string{
 	"tests/quic":    {"github.com/quic-go/quic-go"}, // a module of its own
 	"tests/rows":    {"bench", "nfs3", "nfs3/localfs", "rpc", "seal", "tests/netns", "verbs", "xdr", "golang.org/x/sys/unix"},
 	"tests/netns": {
+		"internal/emulator",
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
 	},
 }

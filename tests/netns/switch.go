@@ -40,21 +40,12 @@ type lane struct {
 func NewSwitch(t testing.TB, mtu int, seed uint64, faults [2]Faults) *Switch {
 	t.Helper()
 	t.Logf("switch: seed %d", seed)
-	s := &Switch{Pair: Pair{New(t), New(t)}, seed: seed}
-	fabric := New(t)
-	for side, n := range s.Pair {
-		port := fmt.Sprintf("port%d", side)
-		err := join(n, fabric, Device, port, mtu, firstNumber)
-		if err == nil {
-			err = errors.Join(n.switchOff(Device, offloads), fabric.switchOff(port, offloads), n.address(side))
-		}
-		if err == nil {
-			s.ports[side], err = fabric.openPort(port)
-		}
-		if err != nil {
-			s.close()
-			t.Fatal(err)
-		}
+	pair, ports, err := openFabric(mtu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Switch{Pair: pair, ports: ports, seed: seed}
+	for side := range s.lanes {
 		s.lanes[side] = &lane{dir: newDirection(faults[side], seed, uint64(side)), wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	}
 	for side, l := range s.lanes {
@@ -74,14 +65,43 @@ func NewSwitch(t testing.TB, mtu int, seed uint64, faults [2]Faults) *Switch {
 
 func (s *Switch) close() {
 	for side := range s.ports {
-		if s.ports[side] != nil {
-			s.ports[side].Close()
-		}
-		if s.lanes[side] != nil {
-			close(s.lanes[side].stop)
-		}
+		s.ports[side].Close()
+		close(s.lanes[side].stop)
 	}
 	s.wg.Wait()
+	s.Pair.Close()
+}
+
+// openFabric makes two namespaces that each have a cable to a third one, and opens the ports there, on
+// which everything arrives that they send. The third lasts as long as its ports.
+func openFabric(mtu int) (p Pair, ports [2]*os.File, err error) {
+	fabric, err := Open()
+	if err != nil {
+		return p, ports, err
+	}
+	defer fabric.Close()
+	for side := 0; side < len(p) && err == nil; side++ {
+		if p[side], err = Open(); err != nil {
+			break
+		}
+		port := fmt.Sprintf("port%d", side)
+		if err = join(p[side], fabric, Device, port, mtu, firstNumber); err != nil {
+			break
+		}
+		err = errors.Join(p[side].switchOff(Device, offloads), fabric.switchOff(port, offloads), p[side].address(side))
+		if err == nil {
+			ports[side], err = fabric.openPort(port)
+		}
+	}
+	if err != nil {
+		p.Close()
+		for _, f := range ports {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}
+	return p, ports, err
 }
 
 // SetFaults changes what happens to frames from a side.

@@ -1,0 +1,44 @@
+package netns
+
+import (
+	"testing"
+
+	"github.com/dgrdma/dgrdma/internal/emulator"
+)
+
+// Path is two namespaces with a slow path between them, whose bottleneck flows share.
+type Path struct {
+	Pair
+	Router *emulator.Router
+}
+
+// NewPath makes a path that lasts until the test ends.
+func NewPath(t testing.TB, mtu int, cfg emulator.Config) *Path {
+	t.Helper()
+	p, err := OpenPath(mtu, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// OpenPath makes a path that lasts until it is closed.
+func OpenPath(mtu int, cfg emulator.Config) (*Path, error) {
+	pair, ports, err := openFabric(mtu)
+	if err != nil {
+		return nil, err
+	}
+	r, err := emulator.Start(cfg, ports)
+	if err != nil {
+		pair.Close()
+		return nil, err
+	}
+	return &Path{pair, r}, nil
+}
+
+// Close ends the path.
+func (p *Path) Close() {
+	p.Router.Close()
+	p.Pair.Close()
+}
