@@ -23,10 +23,22 @@ func NewPath(t testing.TB, mtu int, cfg emulator.Config) *Path {
 	return p
 }
 
-// OpenPath makes a path that lasts until it is closed.
+// OpenPath makes a path that lasts until it is closed. Side 0 has the addresses of its
+// Trips, too.
 func OpenPath(mtu int, cfg emulator.Config) (*Path, error) {
 	pair, ports, err := openFabric(mtu)
 	if err != nil {
+		return nil, err
+	}
+	for ip := range cfg.Trips {
+		if err == nil {
+			err = pair[0].addAddress(Device, ip)
+		}
+	}
+	if err != nil {
+		pair.Close()
+		ports[0].Close()
+		ports[1].Close()
 		return nil, err
 	}
 	r, err := emulator.Start(cfg, ports)

@@ -36,6 +36,7 @@ func main() {
 	serve := flag.String("serve", "", "`address` to receive on, from one client")
 	to := flag.String("to", "", "`address` to send to")
 	seconds := flag.Float64("seconds", 1, "how long to send")
+	bytes := flag.Int("bytes", 0, "how many to send, in place of -seconds; 0: as long as those last")
 	mib := flag.Int("mib", 4, "MiB of memory at each end")
 	flag.Parse()
 	var err error
@@ -44,10 +45,12 @@ func main() {
 		err = errors.New("give -serve or -to, and no more arguments")
 	case *mib < 1 || *mib > 4096 || !(*seconds > 0 && *seconds <= 86400):
 		err = errors.New("need -mib 1 to 4096, and -seconds above 0, at most 86400")
+	case *bytes < 0:
+		err = errors.New("need -bytes 0 or more")
 	case *serve != "":
 		err = receive(*serve, *mib<<20)
 	default:
-		err = send(*to, *mib<<20, time.Duration(*seconds*float64(time.Second)))
+		err = send(*to, *mib<<20, time.Duration(*seconds*float64(time.Second)), *bytes)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "quic:", err)
@@ -94,8 +97,9 @@ func receive(at string, memory int) error {
 	return nil
 }
 
-// send writes for that long, and counts until the other side has it all.
-func send(to string, memory int, long time.Duration) error {
+// send writes for that long, or so many bytes if that is not 0, and counts until the other side has it all.
+func send(to string, memory int, long time.Duration, bytes int) error {
+	dialed := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), long+patience)
 	defer cancel()
 	c, err := quic.DialAddr(ctx, to, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}, nil)
@@ -112,8 +116,12 @@ func send(to string, memory int, long time.Duration) error {
 		b[i] = byte(i >> 9) // untouched pages are all one, which stays in the cache
 	}
 	sent, began := 0, time.Now()
-	for at := 0; time.Since(began) < long; at = (at + block) % len(b) {
-		n, err := s.Write(b[at : at+block])
+	for at := 0; time.Since(began) < long && (bytes == 0 || sent < bytes); at = (at + block) % len(b) {
+		size := block
+		if bytes > 0 {
+			size = min(size, bytes-sent)
+		}
+		n, err := s.Write(b[at : at+size])
 		if err != nil {
 			return err
 		}
@@ -127,6 +135,9 @@ func send(to string, memory int, long time.Duration) error {
 		return fmt.Errorf("the other side has not read all: %w", err)
 	}
 	took := time.Since(began).Seconds()
+	if bytes > 0 { // what is asked is how long that takes from nothing
+		took = time.Since(dialed).Seconds()
+	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{"protocol": "quic", "bytes": sent, "seconds": took, "mb_per_s": float64(sent) / 1e6 / took})
 }
 

@@ -3,6 +3,7 @@
 //
 //	go run ./tests/rows                    # all; -l lists them
 //	go run ./tests/rows -n 5 udp-tcp busy  # some
+//	go run ./tests/rows -paths -t 30s 'beside-*' # cells of slow paths that flows share
 //
 // Each row is measured in alternation with what it is compared to. As root it makes a pair of
 // virtual Ethernet interfaces between two network namespaces, for each run anew; an ordinary
@@ -35,6 +36,8 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.repeats, "n", 5, "how `often` each row is measured")
 	flag.DurationVar(&o.long, "t", time.Second, "how `long` each time, 100ms or more")
+	flag.StringVar(&o.endpoint, "endpoint", "", "`options` of our endpoint strings on paths, as cc=bbr")
+	paths := flag.Bool("paths", false, "measure cells of slow paths, by patterns of their names")
 	list := flag.Bool("l", false, "list the rows")
 	flag.Usage = func() {
 		fmt.Fprintf(os.Stderr, "usage: go run ./tests/rows [flags] [ROW...]\n")
@@ -43,6 +46,15 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *paths && *list {
+		for _, c := range cells {
+			fmt.Printf("%-24s %s\n", c.name, c.path)
+		}
+		return
+	}
+	if *paths {
+		exit(measurePaths(ctx, o, flag.Args(), os.Stdout))
+	}
 	if *list {
 		for _, r := range rows {
 			fmt.Printf("%-18s %s\n", r.name, r.line)
@@ -61,8 +73,9 @@ func exit(err error) {
 }
 
 type options struct {
-	repeats int
-	long    time.Duration
+	repeats  int
+	long     time.Duration
+	endpoint string // options of our endpoint strings in cells
 }
 
 // choose returns the rows of these names; none: all that can be measured here.
@@ -91,9 +104,17 @@ func choose(names []string, missing string, log io.Writer) (chosen []row, err er
 	return chosen, nil
 }
 
-func measureAll(ctx context.Context, o options, names []string, out, log io.Writer) error {
+// check refuses what would measure nothing, or would not end.
+func (o options) check() error {
 	if o.repeats < 1 || o.repeats > 1000 || o.long < 100*time.Millisecond || o.long > time.Hour {
 		return errors.New("need -n 1 to 1000, and -t 100ms to 1h")
+	}
+	return nil
+}
+
+func measureAll(ctx context.Context, o options, names []string, out, log io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
 	}
 	chosen, err := choose(names, netns.Missing(), log)
 	if err != nil {
@@ -111,7 +132,7 @@ func measureAll(ctx context.Context, o options, names []string, out, log io.Writ
 	if len(chosen) == 0 {
 		return failed
 	}
-	tools, err := build(ctx, chosen)
+	tools, err := build(ctx, true, slices.ContainsFunc(chosen, func(r row) bool { return r.quic }))
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -167,7 +188,8 @@ type tools struct{ dir, dgrdmacat, quic, self string }
 
 func (t *tools) remove() { os.RemoveAll(t.dir) }
 
-func build(ctx context.Context, chosen []row) (t *tools, err error) {
+// build compiles what is needed in addition to this program.
+func build(ctx context.Context, dgrdmacat, quic bool) (t *tools, err error) {
 	t = new(tools)
 	if t.self, err = os.Executable(); err != nil {
 		return nil, err
@@ -176,8 +198,10 @@ func build(ctx context.Context, chosen []row) (t *tools, err error) {
 		return nil, err
 	}
 	t.dgrdmacat, t.quic = filepath.Join(t.dir, "dgrdmacat"), filepath.Join(t.dir, "quic")
-	err = compile(ctx, t.dgrdmacat, "github.com/dgrdma/dgrdma/cmd/dgrdmacat")
-	if slices.ContainsFunc(chosen, func(r row) bool { return r.quic }) && err == nil {
+	if dgrdmacat {
+		err = compile(ctx, t.dgrdmacat, "github.com/dgrdma/dgrdma/cmd/dgrdmacat")
+	}
+	if quic && err == nil {
 		if _, there := os.Stat("tests/quic"); there != nil {
 			err = errors.New("quic needs the sources: run this in their first directory")
 		} else {

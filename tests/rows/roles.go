@@ -53,6 +53,10 @@ func play(role string, args []string) error {
 		return drain(args[0])
 	case role == "pour" && len(args) == 2:
 		return pour(args[0], args[1])
+	case role == "path-sink" && len(args) == 2:
+		return pathSink(args[0], args[1])
+	case role == "path-flow" && len(args) == 5:
+		return pathFlow(args[0], args[1], args[2], args[3], args[4])
 	}
 	return fmt.Errorf("no role %s with %q", role, args)
 }

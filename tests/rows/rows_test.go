@@ -234,7 +234,7 @@ func TestChoose(t *testing.T) {
 	if all, err := choose(nil, "", &log); err != nil || len(all) != len(rows) {
 		t.Errorf("%d of %d rows, %v", len(all), len(rows), err)
 	}
-	for _, o := range []options{{0, time.Second}, {1, time.Millisecond}, {2000, time.Second}, {1, 2 * time.Hour}} {
+	for _, o := range []options{{repeats: 0, long: time.Second}, {repeats: 1, long: time.Millisecond}, {repeats: 2000, long: time.Second}, {repeats: 1, long: 2 * time.Hour}} {
 		if err := measureAll(t.Context(), o, []string{"loopback"}, &log, &log); err == nil {
 			t.Errorf("%+v was measured", o)
 		}
