@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"rpc":                      {"internal/tcpinfo", "rpcrdma", "verbs", "xdr", "golang.org/x/sys/unix"},
 	"rpc/portmap":              {"rpc", "xdr"},
 	"internal/emulator":        {"transport/bottleneck", "golang.org/x/sys/unix"},
+	"internal/namespace":       {"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"internal/patience":        {},
 	"internal/places":          {},
 	"internal/refused":         {},
@@ -118,7 +119,7 @@ var allowed = map[string][]string{
 	"tests/quic":    {"github.com/quic-go/quic-go"}, // a module of its own
 	"tests/rows":    {"bench", "dgrdma", "internal/emulator", "transport/bottleneck", "nfs3", "nfs3/localfs", "rpc", "seal", "tests/netns", "verbs", "xdr", "golang.org/x/sys/unix"},
 	"tests/netns": {
-		"internal/emulator",
+		"internal/emulator", "internal/namespace",
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
 	},
 }

@@ -89,7 +89,7 @@ func (n *Namespace) newFilter(t testing.TB, family nftables.TableFamily, chain *
 }
 
 func (n *Namespace) openFilter(family nftables.TableFamily, chain *nftables.Chain) (*Filter, error) {
-	nft, err := nftables.New(nftables.WithNetNSFd(int(n.handle)))
+	nft, err := nftables.New(nftables.WithNetNSFd(int(n.Handle)))
 	if err != nil {
 		return nil, fmt.Errorf("nftables: %w", err)
 	}

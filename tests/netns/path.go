@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/internal/emulator"
+	"github.com/dgrdma/dgrdma/internal/namespace"
 )
 
 // Path is two namespaces with a slow path between them, whose bottleneck flows share.
@@ -26,13 +27,14 @@ func NewPath(t testing.TB, mtu int, cfg emulator.Config) *Path {
 // OpenPath makes a path that lasts until it is closed. Side 0 has the addresses of its
 // Trips, too.
 func OpenPath(mtu int, cfg emulator.Config) (*Path, error) {
-	pair, ports, err := openFabric(mtu)
+	fabric, ports, err := namespace.OpenFabric(mtu)
 	if err != nil {
 		return nil, err
 	}
+	pair := pairOf(fabric)
 	for ip := range cfg.Trips {
 		if err == nil {
-			err = pair[0].addAddress(Device, ip)
+			err = pair[0].AddAddress(Device, ip)
 		}
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/internal/namespace"
 )
 
 // leastIPv6 is what a cable carries at least that has IPv6 (RFC 8200 section 5).
@@ -45,7 +47,7 @@ func NewRouted(t testing.TB, mtu, between int) *Routed {
 				}
 			})
 		}
-		if err := join(r.Pair[side], router, Device, "end", mtu, firstNumber+side); err != nil {
+		if err := namespace.Join(r.Pair[side].Namespace, router.Namespace, Device, "end", mtu, namespace.FirstNumber+side); err != nil {
 			t.Fatal(err)
 		}
 		router.In(func() {
@@ -57,7 +59,7 @@ func NewRouted(t testing.TB, mtu, between int) *Routed {
 			}
 		})
 	}
-	if err := join(r.routers[0], r.routers[1], "far", "far", between, firstNumber+2); err != nil {
+	if err := namespace.Join(r.routers[0].Namespace, r.routers[1].Namespace, "far", "far", between, namespace.FirstNumber+2); err != nil {
 		t.Fatal(err)
 	}
 	for side := range r.Pair {
@@ -83,9 +85,9 @@ func (r *Routed) Addr(side int, v6 bool) netip.Addr { return cable(side, 0, v6) 
 func (r *Routed) Narrow(t testing.TB, mtu int) {
 	t.Helper()
 	for _, router := range r.routers {
-		link, err := router.nl.LinkByName("far")
+		link, err := router.Links.LinkByName("far")
 		if err == nil {
-			err = router.nl.LinkSetMTU(link, mtu)
+			err = router.Links.LinkSetMTU(link, mtu)
 		}
 		if err != nil {
 			t.Fatalf("let the cable between the routers carry %d bytes: %v", mtu, err)

@@ -2,16 +2,13 @@ package netns
 
 import (
 	"container/heap"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/dgrdma/dgrdma/internal/namespace"
 )
 
 // Switch joins the two namespaces of a [Pair] through a process of ours: each
@@ -40,11 +37,11 @@ type lane struct {
 func NewSwitch(t testing.TB, mtu int, seed uint64, faults [2]Faults) *Switch {
 	t.Helper()
 	t.Logf("switch: seed %d", seed)
-	pair, ports, err := openFabric(mtu)
+	pair, ports, err := namespace.OpenFabric(mtu)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Switch{Pair: pair, ports: ports, seed: seed}
+	s := &Switch{Pair: pairOf(pair), ports: ports, seed: seed}
 	for side := range s.lanes {
 		s.lanes[side] = &lane{dir: newDirection(faults[side], seed, uint64(side)), wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	}
@@ -72,38 +69,6 @@ func (s *Switch) close() {
 	s.Pair.Close()
 }
 
-// openFabric makes two namespaces that each have a cable to a third one, and opens the ports there, on
-// which everything arrives that they send. The third lasts as long as its ports.
-func openFabric(mtu int) (p Pair, ports [2]*os.File, err error) {
-	fabric, err := Open()
-	if err != nil {
-		return p, ports, err
-	}
-	defer fabric.Close()
-	for side := 0; side < len(p) && err == nil; side++ {
-		if p[side], err = Open(); err != nil {
-			break
-		}
-		port := fmt.Sprintf("port%d", side)
-		if err = join(p[side], fabric, Device, port, mtu, firstNumber); err != nil {
-			break
-		}
-		err = errors.Join(p[side].switchOff(Device, offloads), fabric.switchOff(port, offloads), p[side].address(side))
-		if err == nil {
-			ports[side], err = fabric.openPort(port)
-		}
-	}
-	if err != nil {
-		p.Close()
-		for _, f := range ports {
-			if f != nil {
-				f.Close()
-			}
-		}
-	}
-	return p, ports, err
-}
-
 // SetFaults changes what happens to frames from a side.
 func (s *Switch) SetFaults(side int, f Faults) {
 	l := s.lanes[side]
@@ -120,40 +85,6 @@ func (s *Switch) Passed(side int) Passed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dir.passed
-}
-
-// openPort opens a socket for all frames that a device receives.
-func (n *Namespace) openPort(device string) (f *os.File, err error) {
-	n.In(func() {
-		var ifi *net.Interface
-		if ifi, err = net.InterfaceByName(device); err != nil {
-			return
-		}
-		var fd int
-		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
-			err = os.NewSyscallError("socket", err)
-			return
-		}
-		const enough = 64 << 20
-		err = errors.Join(
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, enough),
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, enough),
-			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
-			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: ifi.Index}))
-		if err != nil {
-			unix.Close(fd)
-			return
-		}
-		f = os.NewFile(uintptr(fd), device)
-	})
-	if err != nil {
-		err = fmt.Errorf("open port %s of the switch: %w", device, err)
-	}
-	return f, err
-}
-
-func networkOrder(v uint16) uint16 {
-	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }
 
 func (l *lane) take(port *os.File) {

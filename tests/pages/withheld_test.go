@@ -43,6 +43,8 @@ var withheld = map[string]string{
 	"go run ./tests/rows udp-tcp udp-busy loss-1":                                                                             takesMinutes,
 	"go run ./tests/rows verbs-write verbs-write-crc verbs-read verbs-ping":                                                   takesMinutes,
 	"go run ./tests/rows verbs-libfabric verbs-ucx verbs-ucx-ping":                                                            takesMinutes,
+	"go run ./tests/rows -paths -t 10s 'alone-10M-*'":                                                                         takesMinutes,
+	"go run ./tests/rows -paths -n 3 -t 30s 'beside-*' 'later-*' trips-q1":                                                    takesMinutes,
 	"go run ./tests/rows rpc-null-1 rpc-null-16 rpc-null-64 rpc-read-1 rpc-read-16 rpc-read-crc rpc-read-writes rpc-write-16": takesMinutes,
 	"go run ./tests/rows nfs-read-1 nfs-read-16 nfs-write-16":                                                                 takesMinutes,
 	"go run ./release -check":                                                                                                 takesMinutes,

@@ -1,4 +1,4 @@
-package netns
+package namespace
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offloads are the features that keep a virtual device from doing what a real
+// Offloads are the features that keep a virtual device from doing what a real
 // wire sees: checksums that are really there, and packets no larger than its MTU.
-var offloads = []string{
+var Offloads = []string{
 	"tx-checksum-ip-generic", "tx-udp-segmentation", "tx-generic-segmentation", "tx-tcp-segmentation",
 	"rx-gro", "rx-udp-gro-forwarding",
 }
 
-// switchOff takes features away from a device, by the names that ethtool has
+// SwitchOff takes features away from a device, by the names that ethtool has
 // for them. It asks through netlink: the older way through ioctl needs unsafe.
-func (n *Namespace) switchOff(device string, features []string) (err error) {
+func (n *Namespace) SwitchOff(device string, features []string) (err error) {
 	n.In(func() { err = switchOff(device, features) })
 	return err
 }
