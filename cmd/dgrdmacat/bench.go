@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/internal/emulator"
 	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -74,15 +75,30 @@ TCP always have the machine's default.
 to; with both ends in this process at both. Whether one is lost depends on its number,
 first to last, and on the --seed.
 
+--path runs both ends over a slow path, as processes of their own in network namespaces
+of their own, which an ordinary user can make too where the kernel has user namespaces:
+a bottleneck with a queue, a delay and losses, the same each way.
+
+  dgrdmacat bench --path 'rate=20M,rtt=40ms,queue=1bdp,loss=1%%' --compare tcp
+
+rate and rtt are needed; the queue has one bdp by default.
+
+%s
+A line says how all fared at the bottleneck of the way to the server. Bytes are those of
+IP packets there.
+
 At ^C, or when the server dies, what was measured until then is printed, with the
 error; the command ends by the signal, or with 1. --json has the error in its object, also
-where nothing was measured.`, bench.MostQueued>>10),
+where nothing was measured.`, bench.MostQueued>>10, emulator.Help()),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(benchOptions)
 		o.register(fs)
 		return func(ctx context.Context, std *stdio, _ []string) error {
 			if err := cmp.Or(o.checkTCP(fs), o.check()); err != nil {
 				return err
+			}
+			if o.path.given() {
+				return o.overPath(ctx, fs, std)
 			}
 			if stray := given(fs, "size", "depth", "seconds", "t", "bidir", "peers", "verify", "compare", "congestion", "buffers", "histogram", "i", "reverse", "rate", "warm-up", "sweep", "json", "op", "no-crc", "strict", "revision"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/internal/emulator"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
@@ -44,6 +45,7 @@ type benchOptions struct {
 	buffers          int
 	op               string
 	framing          framingFlags
+	path             pathFlag
 	tcp              *bench.Verb // what is posted between queue pairs; nil: transactions, or a link
 }
 
@@ -82,6 +84,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
 	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
+	fs.Var(&o.path, "path", "run both ends over a slow `path` of this machine, such as "+emulator.Example+"; see above")
 	o.wire.register(fs)
 	o.metrics.register(fs)
 }

@@ -96,6 +96,9 @@ func (std *stdio) ended(command string, err error, args ...string) int {
 	if err = std.withoutClosedPipe(err); err == nil {
 		return exitOK
 	}
+	if said := (saidError{}); errors.As(err, &said) {
+		return said.code
+	}
 	fmt.Fprintf(std.err, "%s: %s\n", command, inPlain(refused.Files(err), args))
 	if bad := (usageError{}); errors.As(err, &bad) && !errors.Is(err, dgrdma.ErrKey) { // keys come from files
 		return exitUsage

@@ -83,23 +83,23 @@ func Parse(text string) (Config, error) {
 		at := slices.IndexFunc(properties, func(p property) bool { return p.name == name })
 		switch {
 		case at < 0:
-			return Config{}, fmt.Errorf("path %q: %q is no property: there are %s; write it as %s", text, name, names(), Example)
+			return Config{}, fmt.Errorf("%q is no property: there are %s; write it as %s", name, names(), Example)
 		case !is || value == "":
-			return Config{}, fmt.Errorf("path %q: %s has no value: write %s=, and %s", text, name, name, properties[at].how)
+			return Config{}, fmt.Errorf("%s has no value: write %s=, and %s", name, name, properties[at].how)
 		case seen[name] && !properties[at].many:
-			return Config{}, fmt.Errorf("path %q: %s is there twice: leave one out", text, name)
+			return Config{}, fmt.Errorf("%s is there twice: leave one out", name)
 		case !properties[at].set(s, value):
-			return Config{}, fmt.Errorf("path %q: %s cannot be %s: it is %s", text, name, value, properties[at].how)
+			return Config{}, fmt.Errorf("%s cannot be %s: it is %s", name, value, properties[at].how)
 		}
 		seen[name] = true
 	}
 	for _, needed := range []string{"rate", "rtt"} {
 		if !seen[needed] {
-			return Config{}, fmt.Errorf("path %q: %s is missing: write it as %s", text, needed, Example)
+			return Config{}, fmt.Errorf("%s is missing: write it as %s", needed, Example)
 		}
 	}
 	if seen["burst"] && s.loss == 0 {
-		return Config{}, fmt.Errorf("path %q: burst is there without loss: write loss=1%%, say", text)
+		return Config{}, fmt.Errorf("burst is there without loss: write loss=1%%, say")
 	}
 	return s.finish(), nil
 }

@@ -24,8 +24,8 @@ func (n *Namespace) OpenPort(device string) (f *os.File, err error) {
 		}
 		const enough = 64 << 20
 		err = errors.Join(
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, enough),
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, enough),
+			setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, enough),
+			setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, enough),
 			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: ifi.Index}))
 		if err != nil {
@@ -38,6 +38,14 @@ func (n *Namespace) OpenPort(device string) (f *os.File, err error) {
 		err = fmt.Errorf("open port %s of the switch: %w", device, err)
 	}
 	return f, err
+}
+
+// setBuffer sets a buffer as large as it may be: root of a user namespace may not have more than others.
+func setBuffer(fd, force, ask, size int) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, ask, size)
 }
 
 func networkOrder(v uint16) uint16 {

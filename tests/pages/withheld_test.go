@@ -20,6 +20,7 @@ const (
 	theGate       = ".ci/run does it" // which TestGateRunsWhatIsLeftToIt looks at
 	changesSystem = "changes the machine, as root"
 	writesPages   = "writes files of the sources"
+	namespaces    = "makes network namespaces, which tests of the command do where they may"
 	otherKernels  = "asks the kernel, which may have none of it"
 )
 
@@ -43,6 +44,8 @@ var withheld = map[string]string{
 	"go run ./tests/rows udp-tcp udp-busy loss-1":                                                                             takesMinutes,
 	"go run ./tests/rows verbs-write verbs-write-crc verbs-read verbs-ping":                                                   takesMinutes,
 	"go run ./tests/rows verbs-libfabric verbs-ucx verbs-ucx-ping":                                                            takesMinutes,
+	"dgrdmacat bench --path 'rate=20M,rtt=40ms,queue=1bdp,loss=1%' --compare tcp":                                             namespaces,
+	"dgrdmacat bench --path 'rate=100M,rtt=40ms,queue=50ms,change=10M@2s,change=100M@4s' --seconds 6 -i 500ms":                namespaces,
 	"go run ./tests/rows -paths -t 10s 'alone-10M-*'":                                                                         takesMinutes,
 	"go run ./tests/rows -paths -n 3 -t 30s 'beside-*' 'later-*' trips-q1":                                                    takesMinutes,
 	"go run ./tests/rows rpc-null-1 rpc-null-16 rpc-null-64 rpc-read-1 rpc-read-16 rpc-read-crc rpc-read-writes rpc-write-16": takesMinutes,
