@@ -59,6 +59,7 @@ const defaultSize = 64 << 10
 //	gro=off         UDP segmentation offload, for receiving: on or off (default on)
 //	ethertype=N     type of the Ethernet frames, 0x0600 to 0xffff (default 0xf042)
 //	ring=off        receive Ethernet frames through shared memory: on (or fail) or off (default on where the system has it)
+//	xdp=off         send Ethernet frames by AF_XDP: auto (where it passes nothing by), on (or fail) or off (default auto)
 //	max=N           number of endpoint ids, for the string that peers are told, 1 to 65535 (default 65535)
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	return OpenOver(localURL, cfg, func(t Transport) Transport { return t })
@@ -127,6 +128,8 @@ type openConfig struct {
 	etherType int
 	noRing    bool
 	needRing  bool
+	noXDP     bool
+	needXDP   bool
 }
 
 // settings applies the options and what the string says.
@@ -200,15 +203,27 @@ func (o *openConfig) wire() (transport.Conn, error) {
 	case url.Ether:
 		cfg := ether.Config{
 			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf,
-			NoRing: o.noRing, NeedRing: o.needRing,
+			NoRing: o.noRing, NeedRing: o.needRing, NoXDP: o.noXDP, NeedXDP: o.needXDP,
 		}
 		if o.url.MAC.IsValid() {
 			mac := o.url.MAC.As6()
 			cfg.MAC = &mac
 		}
-		return ether.Listen(cfg)
+		return o.listenEther(cfg)
 	}
 	return nil, fmt.Errorf("dgrdma: endpoint string names %v, which is no wire of ours", o.url.Scheme)
+}
+
+// listenEther opens an interface, and logs why frames leave by another way than was to be expected.
+func (o *openConfig) listenEther(cfg ether.Config) (transport.Conn, error) {
+	c, err := ether.Listen(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if why := c.WithoutXDP(); why != nil && !o.noXDP && o.cfg.Logger != nil {
+		o.cfg.Logger.Info("Ethernet frames are sent by system calls instead of AF_XDP", "interface", c.Interface(), "why", why)
+	}
+	return c, nil
 }
 
 // complete returns the endpoint as peers see it.

@@ -59,6 +59,8 @@ func (o *openConfig) set(key, value string) error {
 		o.etherType = int(v.Number)
 	case settings.Ring:
 		o.noRing, o.needRing = !v.On(), v.On()
+	case settings.XDP:
+		o.noXDP, o.needXDP = v.Word == settings.Off, v.On()
 	case settings.Max:
 		o.max = int(v.Number)
 	default:

@@ -59,8 +59,9 @@ func (v Value) On() bool { return v.Word == On }
 
 // The words of switches.
 const (
-	On  = "on"
-	Off = "off"
+	On   = "on"
+	Off  = "off"
+	Auto = "auto"
 )
 
 // OfOption returns the setting with that key in endpoint strings, or nil.

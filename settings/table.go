@@ -120,6 +120,10 @@ var (
 		Option: "ring", Value: Off, Means: "receive Ethernet frames through shared memory", Kind: Choice,
 		Words: onOff, Choices: "on (or fail) or off", Without: "on where the system has it", Wire: OverEther,
 	}
+	XDP = &Setting{
+		Option: "xdp", Value: Off, Means: "send Ethernet frames by AF_XDP", Kind: Choice,
+		Words: []string{Auto, On, Off}, Choices: "auto (where it passes nothing by), on (or fail) or off", Without: Auto, Wire: OverEther,
+	}
 	Max = &Setting{
 		Option: "max", Value: "N", Means: "number of endpoint ids, for the string that peers are told", Least: 1, Most: maxID, Default: maxID,
 	}
@@ -128,5 +132,5 @@ var (
 // All are the settings in the order in which documentation has them.
 var All = []*Setting{
 	ID, Profile, MTU, Frame, Window, PeerBuffer, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
-	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, Max,
+	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, XDP, Max,
 }

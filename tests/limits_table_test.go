@@ -135,6 +135,8 @@ var limits = []struct {
 	{"Wires", []limit{
 		{"the Ethernet ring, of what nobody asked for; the socket's buffer is as large as the system allows", "transport/ether.mostUnasked", true, ", or `sockbuf=`",
 			"frames are dropped, and sent again", "`dgrdma_transport_kernel_drops_total`", "TestKernelDrops"},
+		{"frames, or parts of 4 KiB of long ones, that an AF_XDP socket has and the device has not sent; locked memory has room for them", "transport/ether.enoughChunks", false, "",
+			"sending waits, and then they are dropped, and sent again", "`dgrdma_transport_send_drops_total`", "TestDeviceTakesNothing"},
 		{"frames to be sent that the system has no room for", "endpoint/outgoing.MaxBatch", false, "", "they are dropped, and sent again", "`dgrdma_transport_send_drops_total`", "TestSendDrops"},
 		{"hosts of which it is known whether somebody answers for their address", "transport/udp.mostKnown", false, "", "they are looked up again", "none: nothing is lost", "TestNobodyHasTheAddress"},
 	}},

@@ -27,7 +27,7 @@ var wires = []wire{
 	udpWire("udp6", netns.IPv6),
 	udpWire("every", func(int) netip.Addr { return netip.IPv6Unspecified() }), // of both, at all addresses
 	etherWire("ether", "", ether.Config{}),
-	etherWire("calls", "?ring=off", ether.Config{NoRing: true}),
+	etherWire("calls", "?ring=off&xdp=off", ether.Config{NoRing: true, NoXDP: true}),
 }
 
 func etherWire(name, options string, cfg ether.Config) wire {

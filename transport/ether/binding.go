@@ -20,8 +20,9 @@ import (
 // same address, and another number, and the socket must be bound to it anew.
 type binding struct {
 	ifindex atomic.Int32
-	away    atomic.Bool  // the interface is down or gone, as far as we know
-	links   *rtnl.Socket // nil where the system does not let us ask
+	returns atomic.Uint32 // how often the interface came back
+	away    atomic.Bool   // the interface is down or gone, as far as we know
+	links   *rtnl.Socket  // nil where the system does not let us ask
 
 	mu        sync.Mutex
 	low, high uint16    // ids that pass the filter
@@ -93,7 +94,7 @@ func (c *Conn) comeBack() error {
 	if index := c.boundTo(); index >= 0 {
 		// It is the same interface, whatever its name is now: it was down.
 		if link, err := c.links.LinkByIndex(index); err == nil && link.Up {
-			c.away.Store(false)
+			c.back()
 		}
 		return nil
 	}
@@ -120,6 +121,12 @@ func (c *Conn) comeBack() error {
 		return nil // it went again
 	}
 	c.ifindex.Store(int32(link.Index))
-	c.away.Store(false)
+	c.back()
 	return nil
+}
+
+// back notes that the interface is there again.
+func (c *Conn) back() {
+	c.returns.Add(1)
+	c.away.Store(false)
 }

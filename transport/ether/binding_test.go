@@ -78,7 +78,7 @@ func TestInterfaceMadeAgain(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				cable(t, 1500)
-				a, b := listen(t, ether.Config{NoRing: !ring, Interface: "d0", ID: 1}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", ID: 2})
+				a, b := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0", ID: 1}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", ID: 2})
 				to := [2]*listener{inBackground(t, a), inBackground(t, b)}
 				index := 0
 				if c.sameNumber {
@@ -140,7 +140,7 @@ func TestInterfaceMadeAgainDiffers(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a := listen(t, ether.Config{NoRing: !ring, Interface: "d0"})
+		a := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0"})
 		to := inBackground(t, a)
 		other := net.HardwareAddr{2, 0, 0, 0, 0, 9}
 		replug(t, [2]net.HardwareAddr{other, hardware(a)}, 0)
@@ -171,7 +171,7 @@ func TestRenamed(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		for _, swapped := range []bool{false, true} {
 			cable(t, 1500)
-			a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", Buffer: 1})
+			a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d1", Buffer: 1})
 			to := inBackground(t, b)
 			d1 := link(t, "d1")
 			down(t, "d1")

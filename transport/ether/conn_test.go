@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, mtu := range []int{1500, 9000} {
 		inBothModes(t, func(t *testing.T, ring bool) {
 			cable(t, mtu)
-			a, b := listen(t, ether.Config{Interface: "d0", ID: 1, NoRing: !ring}), listen(t, ether.Config{Interface: "d1", ID: 0x1234, NoRing: !ring})
+			a, b := listen(t, ether.Config{Interface: "d0", ID: 1, NoRing: !ring, NoXDP: !ring}), listen(t, ether.Config{Interface: "d1", ID: 0x1234, NoRing: !ring})
 			if caps := a.Caps(); caps.MTU != mtu || !caps.Blocks {
 				t.Fatalf("%+v", caps)
 			}
@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 func TestRecvBlocks(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a, b := listen(t, ether.Config{NoRing: !ring, Interface: "d0", ID: 1}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", ID: 2})
+		a, b := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0", ID: 1}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", ID: 2})
 		done := make(chan error)
 		go func() {
 			in := make([]transport.Datagram, 8)
@@ -98,7 +98,7 @@ func TestRecvBlocks(t *testing.T) {
 func TestCloseWakesRecv(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		c := listen(t, ether.Config{NoRing: !ring, Interface: "d0"})
+		c := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0"})
 		done := make(chan error)
 		go func() {
 			_, err := c.Recv(make([]transport.Datagram, 1), transport.Forever)
@@ -128,7 +128,7 @@ func TestConcurrentClose(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
 		for range 20 {
-			a, b := listen(t, ether.Config{NoRing: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1"})
+			a, b := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1"})
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				in := make([]transport.Datagram, 8)
@@ -165,7 +165,7 @@ func TestConcurrentClose(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a, b := listen(t, ether.Config{NoRing: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1"})
+		a, b := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1"})
 		batch := make([]transport.Outgoing, 10)
 		for i := range batch {
 			batch[i] = transport.Outgoing{To: new(b.LocalAddr()), Buf: frame(1, 1500, 0)}
@@ -193,7 +193,7 @@ func TestNoAllocation(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a, b := listen(t, ether.Config{NoRing: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", Buffer: 8192})
+		a, b := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", Buffer: 8192})
 		const n = 5000 // more than the least ring of 4 MiB holds
 		for range n {
 			send(t, a, b.LocalAddr(), frame(1, 1500, 0))
@@ -230,7 +230,7 @@ func TestMemoryIsGone(t *testing.T) {
 func TestDownAndUp(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a, b := listen(t, ether.Config{NoRing: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1"})
+		a, b := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1"})
 		received := make(chan int)
 		go func() {
 			defer close(received)
@@ -271,7 +271,7 @@ func TestDownAndUp(t *testing.T) {
 func TestInterfaceGone(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a := listen(t, ether.Config{NoRing: !ring, Interface: "d0"})
+		a := listen(t, ether.Config{NoRing: !ring, NoXDP: !ring, Interface: "d0"})
 		done := make(chan error)
 		go func() {
 			_, err := a.Recv(make([]transport.Datagram, 8), transport.Forever)

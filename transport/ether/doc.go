@@ -42,6 +42,20 @@
 // any more, closed or not, may find no memory there, and dies: keep the Conn, with
 // [runtime.KeepAlive] where nothing else does, or copy.
 //
+// # Sending
+//
+// Frames leave by one of two ways. By an AF_XDP socket the kernel takes them out of memory that it
+// shares, and hands them to the driver: no queueing discipline, filter or capture of this machine sees
+// them. It takes 0.5 to 0.6 of the processor time of the other way at MTU 1500, and 0.9 at 9000. The
+// other way, system calls on the packet socket, is there everywhere. It is taken with Config.NoXDP;
+// where the system refuses the AF_XDP socket, or a queueing discipline shapes the interface's traffic,
+// unless Config.NeedXDP is set; and while the interface is away or carries less than it did. Both
+// send the same bytes. [Conn.WithoutXDP] tells which way it is, and why.
+//
+// The socket is in copy mode, which changes nothing about the device, takes one of its queues, and has no
+// program in the kernel. Zero copy would have the driver stop and start the queue, and take the
+// interface's other traffic from it.
+//
 // # Errors
 //
 // Listen tells what it tried, what was wrong, and what to do. What the system

@@ -15,7 +15,7 @@ import (
 func TestJunkHoldsNobody(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		c := listen(t, ether.Config{Interface: "d1", NoRing: !ring})
+		c := listen(t, ether.Config{Interface: "d1", NoRing: !ring, NoXDP: !ring})
 		in := inject(t, "d0")
 		end, done := make(chan struct{}), make(chan struct{})
 		go func() {

@@ -43,6 +43,13 @@ type Config struct {
 	// NeedRing fails where the system refuses such memory, as sandboxes do. Without it
 	// system calls are made there, too.
 	NeedRing bool
+	// NoXDP sends by system calls on the packet socket. Else frames leave by an AF_XDP socket, if
+	// the system lets us have one, and nothing stands on the interface that frames would pass by then:
+	// a queueing discipline that shapes traffic, or filters.
+	NoXDP bool
+	// NeedXDP fails where the system refuses an AF_XDP socket, and sends by it whatever stands on
+	// the interface.
+	NeedXDP bool
 }
 
 // Listen opens an interface.
@@ -116,20 +123,44 @@ func listen(cfg Config) (*Conn, error) {
 	if c.links, _ = rtnl.Open(); c.links != nil {
 		runtime.AddCleanup(c, (*rtnl.Socket).Close, c.links)
 	}
-	c.sending.init()
+	if err := c.receiveBy(cfg, carries); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if err := c.sendBy(cfg); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// receiveBy decides how frames are received.
+func (c *Conn) receiveBy(cfg Config, carries int) (err error) {
 	if !cfg.NoRing {
-		c.ring, err = newRing(c.socket, cfg.Buffer, mtu, carries)
+		c.ring, err = newRing(c.socket, cfg.Buffer, c.mtu, carries)
 		switch {
 		case err == nil:
 			runtime.AddCleanup(c, (*ring).giveBack, c.ring)
-			return c, nil
+			return nil
 		case cfg.NeedRing:
-			c.Close()
-			return nil, err
+			return err
 		}
 	}
 	c.receiving.makeRoom(messages, carries)
-	return c, nil
+	return nil
+}
+
+// sendBy decides how frames are sent.
+func (c *Conn) sendBy(cfg Config) error {
+	c.sending.calls.init(c)
+	if !cfg.NoXDP {
+		c.sending.xdp = newXDP(c, cfg)
+	}
+	c.chooseWay()
+	if err := c.WithoutXDP(); err != nil && cfg.NeedXDP {
+		return err
+	}
+	return nil
 }
 
 // open returns a packet socket that is bound and filtered, and not watched by

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -13,13 +14,14 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/transport/ether"
+	"github.com/dgrdma/dgrdma/transport/tap"
 )
 
 // TestOpen: two endpoints opened by strings, with transactions of 1 MiB.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for _, mtu := range []int{1500, 9000} {
-		for _, options := range []string{"", "?ethertype=0x88B5", "?ring=on&sockbuf=8388608", "?busypoll=on&sockbuf=default"} {
+		for _, options := range []string{"", "?ethertype=0x88B5", "?ring=on&sockbuf=8388608", "?busypoll=on&sockbuf=default", "?xdp=on", "?xdp=off&ring=off"} {
 			t.Run(options, func(t *testing.T) {
 				cable(t, mtu)
 				memory, err := dgrdma.NewRegion(2 << 20)
@@ -72,6 +74,57 @@ func TestOpenInSandbox(t *testing.T) {
 		if err == nil {
 			e.Close()
 		}
+	}
+}
+
+// TestOpenWithoutXDP checks that an endpoint whose frames do not leave by AF_XDP says so once, in the log, unless
+// that was asked for; and that who insists is refused.
+func TestOpenWithoutXDP(t *testing.T) {
+	cable(t, 1500)
+	for _, c := range []struct {
+		options string
+		lines   int
+		refused bool
+	}{{"", 0, false}, {"", 1, false}, {"?xdp=auto", 1, false}, {"?xdp=off", 0, false}, {"?xdp=on", 0, true}} {
+		var log bytes.Buffer
+		e, err := dgrdma.Open("ether:d0"+c.options, &dgrdma.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if c.refused != errors.Is(err, unix.EBUSY) || !c.refused && err != nil {
+			t.Fatalf("%q: %v", c.options, err)
+		}
+		if err == nil {
+			defer e.Close()
+		}
+		if n := strings.Count(log.String(), "device or resource busy"); n != c.lines || strings.Count(log.String(), "\n") != c.lines {
+			t.Errorf("%q: %q", c.options, log.String())
+		}
+	}
+}
+
+// TestTapSeesXDP checks that a recording of an endpoint has what leaves by AF_XDP, which a capture on its interface
+// has not.
+func TestTapSeesXDP(t *testing.T) {
+	cable(t, 1500)
+	memory, err := dgrdma.NewRegion(4096)
+	check(t, err)
+	b, err := dgrdma.Open("ether:d1", &dgrdma.Config{Memory: memory, AcceptAny: true})
+	check(t, err)
+	defer b.Close()
+	var recorded bytes.Buffer
+	a, err := dgrdma.OpenOver("ether:d0?xdp=on", nil, func(c dgrdma.Transport) dgrdma.Transport {
+		recording, err := tap.New(c, &recorded, tap.Options{})
+		check(t, err)
+		return recording
+	})
+	check(t, err)
+	to, err := a.Dial(b.URL())
+	check(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	payload := []byte("seventeen letters")
+	check(t, to.Write(ctx, &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 64, Bytes: payload}}, Completion: dgrdma.Word(0, 1)}))
+	check(t, a.Close())
+	if !bytes.Contains(recorded.Bytes(), payload) {
+		t.Errorf("the recording of %d bytes has not what was sent", recorded.Len())
 	}
 }
 

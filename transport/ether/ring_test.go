@@ -54,7 +54,7 @@ func TestPollWaits(t *testing.T) {
 	a := listen(t, ether.Config{Interface: "d0"})
 	in := make([]transport.Datagram, 4)
 	for _, ring := range []bool{false, true} {
-		b := listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+		b := listen(t, ether.Config{Interface: "d1", NoRing: !ring, NoXDP: !ring, Buffer: 1})
 		const wait = 20 * time.Millisecond
 		began := time.Now()
 		if n, err := b.Recv(in, wait); n != 0 || err != nil || time.Since(began) < wait {
@@ -74,7 +74,7 @@ func TestPollWaits(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, NoXDP: !ring, Buffer: 1})
 		in := make([]transport.Datagram, 1)
 		for i := range byte(3) {
 			send(t, a, b.LocalAddr(), frame(1, 60, i))
@@ -108,7 +108,7 @@ func TestAbandoned(t *testing.T) {
 			a := listen(t, ether.Config{Interface: "d0"})
 			had := descriptors(t)
 			func() {
-				b, err := ether.Listen(ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+				b, err := ether.Listen(ether.Config{Interface: "d1", NoRing: !ring, NoXDP: !ring, Buffer: 1})
 				check(t, err)
 				send(t, a, b.LocalAddr(), frame(1, 60, 0))
 				_, err = b.Recv(make([]transport.Datagram, 4), transport.Forever)
@@ -198,7 +198,7 @@ func TestPollNoticesReturn(t *testing.T) {
 		t.Run(pause.String(), func(t *testing.T) {
 			inBothModes(t, func(t *testing.T, ring bool) {
 				cable(t, 1500)
-				a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+				a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, NoXDP: !ring, Buffer: 1})
 				replug(t, [2]net.HardwareAddr{hardware(a), hardware(b)}, 0)
 				a = listen(t, ether.Config{Interface: "d0"})
 				in := make([]transport.Datagram, 4)

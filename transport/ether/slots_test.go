@@ -46,7 +46,7 @@ func TestLongerThanTold(t *testing.T) {
 	t.Parallel()
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 4000)
-		b := listen(t, ether.Config{Interface: "d1", MTU: 1500, NoRing: !ring})
+		b := listen(t, ether.Config{Interface: "d1", MTU: 1500, NoRing: !ring, NoXDP: !ring})
 		for _, name := range []string{"d0", "d1"} {
 			check(t, netlink.LinkSetMTU(link(t, name), 9000))
 		}

@@ -15,7 +15,7 @@ import (
 func TestSourceOfMany(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring})
+		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, NoXDP: !ring})
 		in := inject(t, "d0")
 		for n, source := range []net.HardwareAddr{
 			{255, 255, 255, 255, 255, 255}, {1, 0, 0x5e, 0, 0, 1}, {0x33, 0x33, 0, 0, 0, 1}, {3, 2, 3, 4, 5, 6}, {0, 0, 0, 0, 0, 0},

@@ -24,7 +24,7 @@ func TestTagged(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
 		a := listen(t, ether.Config{Interface: "d0"})
-		one, all := listen(t, ether.Config{Interface: "d1", ID: 1, NoRing: !ring}), listen(t, ether.Config{Interface: "d1", NoRing: !ring})
+		one, all := listen(t, ether.Config{Interface: "d1", ID: 1, NoRing: !ring, NoXDP: !ring}), listen(t, ether.Config{Interface: "d1", NoRing: !ring})
 		in, seen := inject(t, "d0"), watch(t, "d1")
 		for _, c := range []struct {
 			tags []tag

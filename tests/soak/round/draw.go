@@ -22,6 +22,7 @@ const (
 	drawStrangers
 	drawWrap
 	drawKeys
+	drawXDP
 )
 
 // What is drawn in the course of a round.
@@ -83,6 +84,10 @@ func Draw(seed uint64, wire Wire, longest time.Duration) *Plan {
 		p.wrap(d)
 	}
 	p.drawKeys(worlds.NewDice(seed, drawKeys))
+	d = worlds.NewDice(seed, drawXDP)
+	for i := range p.Nodes {
+		p.Nodes[i].NoXDP = d.Chance(0.3)
+	}
 	return p
 }
 

@@ -194,7 +194,7 @@ func (g *namespaces) attach(node int, n *Node) (c transport.Conn, err error) {
 	side := node % 2
 	g.net.Pair[side].In(func() {
 		if g.plan.Wire == Ether {
-			c, err = ether.Listen(ether.Config{Interface: netns.Device, ID: uint16(idOf(node)), Buffer: n.Buffer, NoRing: n.NoRing})
+			c, err = ether.Listen(ether.Config{Interface: netns.Device, ID: uint16(idOf(node)), Buffer: n.Buffer, NoRing: n.NoRing, NoXDP: n.NoXDP})
 			return
 		}
 		c, err = udp.Listen(udp.Config{Addr: g.addr(node).AddrPort(), Buffer: n.Buffer, NoGSO: n.NoOffload, NoGRO: n.NoOffload})

@@ -58,6 +58,7 @@ type Node struct {
 	RepeatFirst        bool // also in its later lives
 	Buffer             int  // bytes of the socket's, or datagrams of simnet's receive queue; 0: as usual
 	NoOffload, NoRing  bool
+	NoXDP              bool
 	Manual, NoHelp     bool
 	Accept             bool // takes anyone, and connects when it has something to send
 }

@@ -16,7 +16,7 @@ type Batch struct {
 	controls []byte
 	control  int
 	n, vecs  int
-	waiting
+	waiting  Waiting
 }
 
 // NewBatch makes room for messages of altogether that many pieces, each message
@@ -29,7 +29,10 @@ func NewBatch(messages, pieces, control int) *Batch {
 }
 
 // Reset empties the batch.
-func (b *Batch) Reset() { b.n, b.vecs, b.waited = 0, 0, 0 }
+func (b *Batch) Reset() {
+	b.n, b.vecs = 0, 0
+	b.waiting.Begin()
+}
 
 // Len returns the number of messages.
 func (b *Batch) Len() int { return b.n }
@@ -112,10 +115,10 @@ func (b *Batch) Send(s *Socket, first int) (int, error) {
 			uintptr(b.n-first), unix.MSG_DONTWAIT, 0, 0)
 		switch e {
 		case 0:
-			b.stuck = false
+			b.waiting.Went()
 			return int(n), nil
 		case unix.EAGAIN:
-			if err := b.await(s); err != nil {
+			if err := b.waiting.For(s); err != nil {
 				return 0, err
 			}
 		case unix.EINTR:

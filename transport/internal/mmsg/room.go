@@ -6,8 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting is what a [Batch] knows about waiting for room in a socket's buffer.
-type waiting struct {
+// Room is where frames wait that were sent: a socket's buffer, for one.
+type Room interface {
+	// Queued returns how much of it is in use: by what no device has sent yet.
+	Queued() int
+	// AwaitRoom waits, no longer than that time, and reports whether there is some.
+	AwaitRoom(atMost time.Duration) (some bool, err error)
+}
+
+// Waiting is what is known about waiting for room, of a sender.
+type Waiting struct {
 	waited time.Duration // for this batch
 	stuck  bool          // the last time it was in vain
 }
@@ -27,20 +35,26 @@ const (
 	longest = time.Second
 )
 
-// await waits for some room. unix.EAGAIN: none comes.
-func (w *waiting) await(s *Socket) error {
+// Begin begins another batch.
+func (w *Waiting) Begin() { w.waited = 0 }
+
+// Went notes that there was room.
+func (w *Waiting) Went() { w.stuck = false }
+
+// For waits for some room. unix.EAGAIN: none comes.
+func (w *Waiting) For(r Room) error {
 	began := time.Now()
 	patience := standstill
 	if w.stuck {
 		patience = glance // as last time; and who sends in a loop must not spin
 	}
-	full := s.Queued()
+	full := r.Queued()
 	for spent := time.Duration(0); spent < patience && w.waited+spent < longest; spent = time.Since(began) {
-		some, err := s.wait(unix.POLLOUT, glance)
+		some, err := r.AwaitRoom(glance)
 		if err != nil {
 			return err
 		}
-		if some || s.Queued() < full {
+		if some || r.Queued() < full {
 			w.waited += time.Since(began)
 			return nil
 		}
@@ -50,8 +64,12 @@ func (w *waiting) await(s *Socket) error {
 	return unix.EAGAIN
 }
 
-// Queued returns how much of the socket's send buffer is in use: by what no device
-// has sent yet. Only within Hold.
+// AwaitRoom implements [Room]. Only within Hold.
+func (s *Socket) AwaitRoom(atMost time.Duration) (some bool, err error) {
+	return s.wait(unix.POLLOUT, atMost)
+}
+
+// Queued implements [Room]. Only within Hold.
 func (s *Socket) Queued() int {
 	n, err := unix.IoctlGetUint32(s.fd, unix.SIOCOUTQ)
 	if err != nil {

@@ -23,7 +23,7 @@ func narrow(t *testing.T) (a, b *Socket, out *Batch) {
 }
 
 // least returns how long a batch takes at least that is sent in vain, after such waiting.
-func least(t *testing.T, out *Batch, a *Socket, as waiting) (took time.Duration) {
+func least(t *testing.T, out *Batch, a *Socket, as Waiting) (took time.Duration) {
 	t.Helper()
 	took = time.Hour
 	for range 20 { // a busy machine makes some longer, but not all
@@ -54,17 +54,17 @@ func TestRoomThatNeverComes(t *testing.T) {
 	if took := time.Since(began); sent == 0 || took < standstill || took > 50*standstill {
 		t.Errorf("gave up after %d datagrams and %v", sent, took)
 	}
-	if !out.stuck {
+	if !out.waiting.stuck {
 		t.Error("it is not noted that it was in vain")
 	}
-	if took := least(t, out, a, waiting{stuck: true}); took < glance || took > standstill/2 {
+	if took := least(t, out, a, Waiting{stuck: true}); took < glance || took > standstill/2 {
 		t.Errorf("the next time: %v", took)
 	}
 	in := NewReceiver(sent, 1000, 0)
 	if n, err := in.Receive(b, Forever); n != sent || err != nil {
 		t.Fatal(n, err)
 	}
-	if _, err := out.Send(a, 0); err != nil || out.stuck {
+	if _, err := out.Send(a, 0); err != nil || out.waiting.stuck {
 		t.Errorf("there is room again, and yet: %v", err)
 	}
 }
@@ -90,7 +90,7 @@ func TestRoomThatComesSlowly(t *testing.T) {
 		done <- nil
 	}()
 	for sent := 0; sent < total; {
-		out.waited, out.stuck = 0, false // as in a new batch
+		out.waiting.waited, out.waiting.stuck = 0, false // as in a new batch
 		began := time.Since(start)
 		_, err := out.Send(a, 0)
 		if err == nil {
@@ -117,7 +117,7 @@ func TestRoomThatComesForTooLong(t *testing.T) {
 			break
 		}
 	}
-	if took := least(t, out, a, waiting{waited: longest}); took > standstill/2 {
+	if took := least(t, out, a, Waiting{waited: longest}); took > standstill/2 {
 		t.Errorf("waited for %v", took)
 	}
 }

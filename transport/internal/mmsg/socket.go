@@ -17,6 +17,7 @@ type Socket struct {
 	wake   int          // an eventfd that becomes readable with Nudge and Close
 	users  atomic.Int64 // calls under way, and closing
 	memory []byte       // of Map
+	atEnd  func()       // of AtEnd
 }
 
 // closing is added to users by Close.
@@ -61,6 +62,9 @@ func (s *Socket) end() {
 		}
 		unix.Close(s.fd)
 		unix.Close(s.wake)
+		if s.atEnd != nil {
+			s.atEnd()
+		}
 	}
 }
 
@@ -74,6 +78,9 @@ func (s *Socket) Map(length int) ([]byte, error) {
 	s.memory = m
 	return m, nil
 }
+
+// AtEnd has f called when the descriptor was closed. It comes before the Socket has other users.
+func (s *Socket) AtEnd(f func()) { s.atEnd = f }
 
 // Close makes calls that wait return, and all others fail.
 func (s *Socket) Close() error {

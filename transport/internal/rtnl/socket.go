@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// offMessageFlags is where struct nlmsghdr has its flags.
+const offMessageFlags = 6
+
 // Socket asks questions, one at a time.
 type Socket struct {
 	mu     sync.Mutex
@@ -61,13 +64,47 @@ func (s *Socket) with(kind uint16, value []byte) {
 
 // ask sends the question and returns the answer behind its header.
 func (s *Socket) ask() ([]byte, error) {
+	if err := s.send(); err != nil {
+		return nil, err
+	}
+	for {
+		b, err := s.receive()
+		if err != nil {
+			return nil, err
+		}
+		if len(b) < unix.SizeofNlMsghdr+4 || binary.NativeEndian.Uint32(b) > uint32(len(b)) {
+			return nil, fmt.Errorf("an answer of %d bytes", len(b))
+		}
+		if binary.NativeEndian.Uint32(b[8:]) != s.number {
+			continue // to a question that was not waited for
+		}
+		b = b[:binary.NativeEndian.Uint32(b)]
+		if binary.NativeEndian.Uint16(b[4:]) == unix.NLMSG_ERROR {
+			return nil, errorOf(b[unix.SizeofNlMsghdr:])
+		}
+		return b[unix.SizeofNlMsghdr:], nil
+	}
+}
+
+// errorOf returns what a message of the kind NLMSG_ERROR says.
+func errorOf(content []byte) error {
+	if len(content) < 4 {
+		return fmt.Errorf("an answer of %d bytes", len(content))
+	}
+	return unix.Errno(-int32(binary.NativeEndian.Uint32(content)))
+}
+
+// send sends the question.
+func (s *Socket) send() error {
 	binary.NativeEndian.PutUint32(s.out, uint32(len(s.out)))
 	if s.fd < 0 {
-		return nil, os.ErrClosed
+		return os.ErrClosed
 	}
-	if err := unix.Sendto(s.fd, s.out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, os.NewSyscallError("sendto", err)
-	}
+	return os.NewSyscallError("sendto", unix.Sendto(s.fd, s.out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+}
+
+// receive returns what came, which may be several messages.
+func (s *Socket) receive() ([]byte, error) {
 	for {
 		n, _, err := unix.Recvfrom(s.fd, s.in, 0)
 		if err == unix.EINTR {
@@ -76,18 +113,38 @@ func (s *Socket) ask() ([]byte, error) {
 		if err != nil {
 			return nil, os.NewSyscallError("recvfrom", err)
 		}
-		b := s.in[:n]
-		if n < unix.SizeofNlMsghdr+4 || binary.NativeEndian.Uint32(b) > uint32(n) {
-			return nil, fmt.Errorf("an answer of %d bytes", n)
+		return s.in[:n], nil
+	}
+}
+
+// askForAll sends the question for all there are, and calls f with each answer behind its header.
+func (s *Socket) askForAll(f func(b []byte)) error {
+	binary.NativeEndian.PutUint16(s.out[offMessageFlags:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	if err := s.send(); err != nil {
+		return err
+	}
+	for {
+		b, err := s.receive()
+		if err != nil {
+			return err
 		}
-		if binary.NativeEndian.Uint32(b[8:]) != s.number {
-			continue // to a question that was not waited for
+		for len(b) >= unix.SizeofNlMsghdr {
+			length := int(binary.NativeEndian.Uint32(b))
+			if length < unix.SizeofNlMsghdr || length > len(b) {
+				return fmt.Errorf("an answer of %d bytes", len(b))
+			}
+			content := b[unix.SizeofNlMsghdr:length]
+			if binary.NativeEndian.Uint32(b[8:]) == s.number {
+				switch binary.NativeEndian.Uint16(b[4:]) {
+				case unix.NLMSG_DONE:
+					return nil
+				case unix.NLMSG_ERROR:
+					return errorOf(content)
+				}
+				f(content)
+			}
+			b = b[min((length+3)&^3, len(b)):]
 		}
-		b = b[:binary.NativeEndian.Uint32(b)]
-		if binary.NativeEndian.Uint16(b[4:]) == unix.NLMSG_ERROR {
-			return nil, unix.Errno(-int32(binary.NativeEndian.Uint32(b[unix.SizeofNlMsghdr:])))
-		}
-		return b[unix.SizeofNlMsghdr:], nil
 	}
 }
 
