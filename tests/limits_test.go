@@ -203,12 +203,12 @@ var engine = []string{
 var others = map[string]string{
 	"a time": "dgrdma.mostBehind endpoint/pathmtu.mostRound transport/sealed.mostAttempt transport/sealed.mostUnheard endpoint/session.mostRetry verbs.mostPause rpc.mostBackoff",
 	"how often something is done": "rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint/pathmtu.mostProbes transport/sealed.mostDared endpoint/pathmtu.mostMissed " +
-		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
+		"transport/internal/mmsg.mostErrors transport/ether.mostVain transport/ether.mostQueues",
 	"what a frame or a word of it has room for": "rpcrdma.MaxInto nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3/localfs.maxMemoryFile nfs3.maxLinks " +
 		"ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
 		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan inspect/rpcrdma.mostKept inspect/rpcrdma.mostHead inspect/rpcrdma.maxAuth inspect/rpcrdma.maxMachine inspect/rpcrdma.maxGroups inspect/rpcrdma.maxHandle rpc.maxAuth rpc.maxReplyHeader rpc.maxMachine rpc.maxGIDs",
 	"what one call does, or is kept for the next": "rpcrdma.mostParts endpoint/session.mostReplies endpoint/outgoing.mostHot endpoint/outgoing.mostLent endpoint/outgoing.mostSealed dgrdma.mostFollow endpoint/reassembly.mostSpare dgrdma.mostLeft dgrdma.mostAhead endpoint/queue.MostPartial link/budget.MostChunk ack.maxReorder " +
-		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords inspect.maxJump inspect.mostLooks inspect/rpcrdma.mostTried inspect/rpcrdma.mostAlike inspect/rpcrdma.mostSiblings inspect/rpcrdma.mostPulled inspect/rpcrdma.mostOperations inspect/iwarp.MostSearched inspect/iwarp.MostChecked rpc.mostClass",
+		"transport/ether.mostPerCall transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords inspect.maxJump inspect.mostLooks inspect/rpcrdma.mostTried inspect/rpcrdma.mostAlike inspect/rpcrdma.mostSiblings inspect/rpcrdma.mostPulled inspect/rpcrdma.mostOperations inspect/iwarp.MostSearched inspect/iwarp.MostChecked rpc.mostClass",
 	"what a report shows of a flow or a connection, whose memory TestConstantMemory weighs": "inspect.mostPoints inspect.mostMarks inspect.mostTags inspect.mostWorst inspect.mostRestart inspect.maxBins inspect.mostShown " +
 		"inspect.mostOfAKind inspect.mostHex inspect.mostSlow",
 	"what the system takes":                         "transport/ether.mostRing capture.maxProgram capture.maxName",
