@@ -209,21 +209,21 @@ func (o *openConfig) wire() (transport.Conn, error) {
 			mac := o.url.MAC.As6()
 			cfg.MAC = &mac
 		}
-		return o.listenEther(cfg)
+		if o.cfg.Logger != nil {
+			cfg.OnWay = o.logWay
+		}
+		return ether.Listen(cfg)
 	}
 	return nil, fmt.Errorf("dgrdma: endpoint string names %v, which is no wire of ours", o.url.Scheme)
 }
 
-// listenEther opens an interface, and logs why frames leave by another way than was to be expected.
-func (o *openConfig) listenEther(cfg ether.Config) (transport.Conn, error) {
-	c, err := ether.Listen(cfg)
-	if err != nil {
-		return nil, err
+// logWay logs by which way Ethernet frames leave, as a capture on this machine shows one way only.
+func (o *openConfig) logWay(iface string, why error) {
+	if l := o.cfg.Logger; why != nil {
+		l.Info("Ethernet frames are sent by system calls instead of AF_XDP", "interface", iface, "why", why)
+	} else {
+		l.Info("Ethernet frames are sent by AF_XDP: captures on this machine do not show them, unless xdp=off", "interface", iface)
 	}
-	if why := c.WithoutXDP(); why != nil && !o.noXDP && o.cfg.Logger != nil {
-		o.cfg.Logger.Info("Ethernet frames are sent by system calls instead of AF_XDP", "interface", c.Interface(), "why", why)
-	}
-	return c, nil
 }
 
 // complete returns the endpoint as peers see it.

@@ -52,9 +52,13 @@
 // unless Config.NeedXDP is set; and while the interface is away or carries less than it did. Both
 // send the same bytes. [Conn.WithoutXDP] tells which way it is, and why.
 //
+// A reason that may pass (a queue that is in use, locked memory, a narrower MTU, a queueing discipline) has
+// Send try again, at first after 0.1 s and at last every 10 s. [Config.OnWay] is told.
+//
 // The socket is in copy mode, which changes nothing about the device, takes one of its queues, and has no
-// program in the kernel. Zero copy would have the driver stop and start the queue, and take the
-// interface's other traffic from it.
+// program in the kernel. Zero copy takes the receive buffers of the queue from the interface's other
+// traffic, and drivers stop and start the queue for it; those of Intel send nothing by it unless a program
+// is loaded.
 //
 // # Errors
 //

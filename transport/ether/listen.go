@@ -50,6 +50,9 @@ type Config struct {
 	// NeedXDP fails where the system refuses an AF_XDP socket, and sends by it whatever stands on
 	// the interface.
 	NeedXDP bool
+	// OnWay is told by which way frames leave: by AF_XDP, or why by system calls. Listen calls it, and
+	// then Send if that changes. With NoXDP it is not called.
+	OnWay func(iface string, why error)
 }
 
 // Listen opens an interface.
@@ -156,9 +159,16 @@ func (c *Conn) sendBy(cfg Config) error {
 	if !cfg.NoXDP {
 		c.sending.xdp = newXDP(c, cfg)
 	}
-	c.chooseWay()
+	within := busyFor
+	if cfg.NeedXDP {
+		within = busyLong
+	}
+	c.chooseWay(within)
 	if err := c.WithoutXDP(); err != nil && cfg.NeedXDP {
 		return err
+	}
+	if c.sending.xdp != nil {
+		c.sending.xdp.say()
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,27 +78,69 @@ func TestOpenInSandbox(t *testing.T) {
 	}
 }
 
-// TestOpenWithoutXDP checks that an endpoint whose frames do not leave by AF_XDP says so once, in the log, unless
-// that was asked for; and that who insists is refused.
-func TestOpenWithoutXDP(t *testing.T) {
+// TestOpenSaysHowItSends checks that an endpoint logs a line about the way by which its frames leave, unless that was
+// chosen; that who insists is refused, without one; and that there is another line when the way changes.
+func TestOpenSaysHowItSends(t *testing.T) {
 	cable(t, 1500)
+	const busy = "device or resource busy"
+	var all []*dgrdma.Endpoint
+	var logs []*safeLog
 	for _, c := range []struct {
 		options string
-		lines   int
+		line    string
 		refused bool
-	}{{"", 0, false}, {"", 1, false}, {"?xdp=auto", 1, false}, {"?xdp=off", 0, false}, {"?xdp=on", 0, true}} {
-		var log bytes.Buffer
-		e, err := dgrdma.Open("ether:d0"+c.options, &dgrdma.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	}{
+		{"", "captures on this machine do not show them, unless xdp=off\" interface=d0", false},
+		{"", busy, false}, {"?xdp=auto", busy, false}, {"?xdp=off", "", false}, {"?xdp=on", "", true},
+	} {
+		log := &safeLog{}
+		e, err := dgrdma.Open("ether:d0"+c.options, &dgrdma.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
 		if c.refused != errors.Is(err, unix.EBUSY) || !c.refused && err != nil {
 			t.Fatalf("%q: %v", c.options, err)
 		}
 		if err == nil {
 			defer e.Close()
+			all, logs = append(all, e), append(logs, log)
 		}
-		if n := strings.Count(log.String(), "device or resource busy"); n != c.lines || strings.Count(log.String(), "\n") != c.lines {
-			t.Errorf("%q: %q", c.options, log.String())
+		lines := 0
+		if c.line != "" {
+			lines = 1
+		}
+		if said := log.String(); !strings.Contains(said, c.line) || strings.Count(said, "\n") != lines {
+			t.Errorf("%q: %q", c.options, said)
 		}
 	}
+	check(t, all[0].Close())
+	memory, err := dgrdma.NewRegion(4096)
+	check(t, err)
+	at, err := dgrdma.Open("ether:d1", &dgrdma.Config{Memory: memory, AcceptAny: true})
+	check(t, err)
+	defer at.Close()
+	to, err := all[1].Dial(at.URL())
+	check(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := uint32(1); !strings.Contains(logs[1].String(), "sent by AF_XDP"); i++ {
+		check(t, to.Write(ctx, &dgrdma.Transaction{Completion: dgrdma.Word(0, i)}))
+	}
+}
+
+// safeLog is a log that is read while it is written.
+type safeLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *safeLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *safeLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // TestTapSeesXDP checks that a recording of an endpoint has what leaves by AF_XDP, which a capture on its interface

@@ -2,6 +2,7 @@ package ether
 
 import (
 	"net"
+	"time"
 
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -10,7 +11,7 @@ import (
 type sending struct {
 	way   way
 	calls calls
-	xdp   *xdp   // nil: it was not wanted, or not to be had at first
+	xdp   *xdp   // nil: it is not wanted
 	known uint32 // of binding.returns
 }
 
@@ -28,16 +29,20 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 			return 0, err
 		}
 	}
-	if n := c.returns.Load(); n != c.sending.known {
+	s := &c.sending
+	if n := c.returns.Load(); n != s.known || s.xdp != nil && s.xdp.isDue() {
 		if !c.socket.Hold() {
 			return 0, net.ErrClosed
 		}
-		c.sending.known = n
-		c.chooseWay()
+		s.known = n
+		c.chooseWay(0) // there is another way until a queue is free
 		c.socket.Release()
+		if s.xdp != nil {
+			s.xdp.say()
+		}
 	}
 	for done := 0; done < len(batch); {
-		n, err := c.sending.way.transmit(batch[done:])
+		n, err := s.way.transmit(batch[done:])
 		if done += n; err != nil {
 			return done, err
 		}
@@ -50,11 +55,11 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 }
 
 // chooseWay has frames leave by an AF_XDP socket where one is wanted and to be had. Only within
-// Hold, or before there are others.
-func (c *Conn) chooseWay() {
+// Hold, or before there are others. within is as for [xdp.open].
+func (c *Conn) chooseWay(within time.Duration) {
 	s := &c.sending
 	s.way = &s.calls
-	if s.xdp != nil && s.xdp.open() == nil {
+	if s.xdp != nil && s.xdp.open(within) == nil {
 		s.way = s.xdp
 	}
 }

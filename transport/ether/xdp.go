@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,17 @@ const (
 	// refuses longer frames of a packet socket, and not of this one. Arbitrary: it takes two short
 	// calls.
 	lookAtMTU = 256
+	// lookAtQdiscs is how long the queueing disciplines are taken for what they were; they are
+	// looked at with the MTU. Arbitrary: it takes tens of microseconds.
+	lookAtQdiscs = time.Second
+	// lookAtClock is how many calls of Send pass until the clock is read, for the next try.
+	// Arbitrary.
+	lookAtClock = 16
+	// firstPause is how long after a try in vain the next one is, and each further pause is twice as
+	// long, until longestPause. Arbitrary: a try takes a fraction of a millisecond, and the kernel frees
+	// the queue of a program that ended within tenths of a second.
+	firstPause   = 100 * time.Millisecond
+	longestPause = 10 * time.Second
 )
 
 // xdp is the way by an AF_XDP socket.
@@ -30,14 +42,22 @@ type xdp struct {
 	conn     *Conn
 	buffer   int  // as of [Config]
 	anyhow   bool // whatever stands on the interface
+	onWay    func(iface string, why error)
 	socket   *xskPlace
 	last     *transport.Addr // whose address is in header
 	header   [headerSize]byte
 	waiting  mmsg.Waiting
-	rounds   int // until the MTU is asked for
+	rounds   int       // until the MTU is asked for
+	looked   time.Time // when the queueing disciplines were looked at last
 	question interfaceQuestion
 
+	// Of the next try, while there is no socket.
+	pause time.Duration // before it; 0: there is none, unless the interface returns
+	next  time.Time
+	calls int // of Send, until the clock is read
+
 	absent atomic.Pointer[error] // why there is no socket; nil: there is one
+	said   string                // what onWay was told last
 }
 
 // xskPlace has the socket, if there is one, for the cleanup of a [Conn] that is gone. The
@@ -54,36 +74,91 @@ func (p *xskPlace) close() {
 
 // newXDP makes the way, without a socket.
 func newXDP(c *Conn, cfg Config) *xdp {
-	w := &xdp{conn: c, buffer: cfg.Buffer, anyhow: cfg.NeedXDP, socket: &xskPlace{}}
+	w := &xdp{conn: c, buffer: cfg.Buffer, anyhow: cfg.NeedXDP, onWay: cfg.OnWay, socket: &xskPlace{}}
 	copy(w.header[6:], c.mac[:])
 	binary.BigEndian.PutUint16(w.header[12:], c.etherType)
 	c.socket.AtEnd(w.socket.close)
 	return w
 }
 
-// open opens a socket on the interface, if there is none on it. Only within Hold.
-func (w *xdp) open() error {
+// open opens a socket on the interface, if there is none on it; a queue that is in use may become
+// free within that time. Only within Hold.
+func (w *xdp) open(within time.Duration) error {
 	c := w.conn
 	ifindex := c.ifindex.Load()
 	if w.socket.xsk != nil && w.socket.ifindex == ifindex {
 		return nil
 	}
 	w.socket.close()
-	if !w.anyhow {
-		if err := w.passesBy(int(ifindex)); err != nil {
-			w.absent.Store(&err)
-			return err
+	err := w.obstacle(ifindex)
+	passing := err != nil
+	if err == nil {
+		var x *xsk
+		if x, err = openXSK(ifindex, c.mtu, w.buffer, within); err == nil {
+			w.socket.xsk, w.rounds, w.pause = x, lookAtMTU, 0
+			w.absent.Store(nil)
+			return nil
 		}
-	}
-	x, err := openXSK(ifindex, c.mtu, w.buffer)
-	if err != nil {
+		passing = isPassing(err)
 		err = advise(err)
-		w.absent.Store(&err)
+	}
+	w.without(err, passing)
+	return err
+}
+
+// isPassing reports whether there may be a socket later, without that anything is done for it here.
+func isPassing(err error) bool {
+	return errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENETDOWN)
+}
+
+// without notes why there is no socket, and when to try for one again.
+func (w *xdp) without(why error, passing bool) {
+	w.absent.Store(&why)
+	switch {
+	case !passing:
+		w.pause = 0
+	case w.pause == 0:
+		w.pause = firstPause
+	default:
+		w.pause = min(2*w.pause, longestPause)
+	}
+	w.next = time.Now().Add(w.pause)
+}
+
+// isDue reports whether it is time to try for a socket again.
+func (w *xdp) isDue() bool {
+	if w.pause == 0 {
+		return false
+	}
+	if w.calls++; w.calls < lookAtClock {
+		return false
+	}
+	w.calls = 0
+	return !time.Now().Before(w.next)
+}
+
+// say tells [Config.OnWay], if there is something new. While the interface is away nothing leaves by any way.
+func (w *xdp) say() {
+	if w.onWay == nil || w.conn.away.Load() {
+		return
+	}
+	why, said := w.conn.WithoutXDP(), "by AF_XDP"
+	if why != nil {
+		said = why.Error()
+	}
+	if said != w.said {
+		w.said = said
+		w.onWay(w.conn.name, why)
+	}
+}
+
+// obstacle says what is in the way of a socket that could be had.
+func (w *xdp) obstacle(ifindex int32) error {
+	if err := w.narrower(ifindex); err != nil || w.anyhow {
 		return err
 	}
-	w.socket.xsk, w.rounds = x, 0
-	w.absent.Store(nil)
-	return nil
+	w.looked = time.Now()
+	return w.passesBy(int(ifindex))
 }
 
 // plain are the queueing disciplines that the kernel takes by itself, and others that do nothing to
@@ -122,11 +197,14 @@ func advise(err error) error {
 	return fmt.Errorf("an AF_XDP socket for sending cannot be had: %w; %s", err, what)
 }
 
+// ErrXDPOff is why frames leave by system calls with [Config.NoXDP].
+var ErrXDPOff = errors.New("AF_XDP is switched off (xdp=off)")
+
 // WithoutXDP returns why frames leave by system calls on the packet socket; nil if they leave by
 // AF_XDP.
 func (c *Conn) WithoutXDP() error {
 	if c.sending.xdp == nil {
-		return errors.New("AF_XDP is switched off (xdp=off)")
+		return ErrXDPOff
 	}
 	if why := c.sending.xdp.absent.Load(); why != nil {
 		return *why
@@ -134,13 +212,29 @@ func (c *Conn) WithoutXDP() error {
 	return nil
 }
 
-// leave closes the socket: from now on frames leave by calls. What is queued is given up.
-func (w *xdp) leave(why error) {
+// leave closes the socket: from now on frames leave by calls, until a later try if the reason may
+// pass. What is queued is given up.
+func (w *xdp) leave(why error, passing bool) {
 	c := w.conn
 	c.sendDrops.Add(uint64(w.socket.queue.frames()))
-	w.absent.Store(&why)
 	w.socket.close()
 	c.sending.way = &c.sending.calls
+	w.without(why, passing)
+	w.say()
+}
+
+// lookAround says what has come into the way of the socket that there is.
+func (w *xdp) lookAround() error {
+	w.rounds = lookAtMTU
+	if err := w.narrower(w.socket.ifindex); err != nil || w.anyhow {
+		return err
+	}
+	now := time.Now()
+	if now.Sub(w.looked) < lookAtQdiscs {
+		return nil
+	}
+	w.looked = now
+	return w.passesBy(int(w.socket.ifindex))
 }
 
 // transmit implements [way].
@@ -152,9 +246,8 @@ func (w *xdp) transmit(batch []transport.Outgoing) (int, error) {
 	defer c.socket.Release()
 	x := w.socket.xsk
 	if w.rounds--; w.rounds < 0 {
-		w.rounds = lookAtMTU
-		if err := w.narrower(); err != nil {
-			w.leave(err)
+		if err := w.lookAround(); err != nil {
+			w.leave(err, true)
 			return c.sending.calls.transmit(batch)
 		}
 	}
@@ -183,10 +276,10 @@ func (w *xdp) transmit(batch []transport.Outgoing) (int, error) {
 			dropped++
 			c.sendDrops.Add(1) // there is no carrier, or the driver has a reason of its own
 		default:
-			w.leave(os.NewSyscallError("sendto", err))
 			if err == unix.ENETDOWN || err == unix.ENXIO || err == unix.ENODEV {
 				c.wentAway()
 			}
+			w.leave(os.NewSyscallError("sendto", err), false)
 			return n, nil
 		}
 	}
@@ -230,11 +323,11 @@ func (w *xdp) fill(batch []transport.Outgoing) (n int) {
 
 // narrower says so if the interface carries less than it did. It does not if it cannot be asked: a
 // call that sends tells why.
-func (w *xdp) narrower() error {
+func (w *xdp) narrower(ifindex int32) error {
 	c := w.conn
 	mtu := c.mtu
 	c.socket.Control(func(fd int) error {
-		mtu = w.question.mtu(fd, w.socket.ifindex, mtu)
+		mtu = w.question.mtu(fd, ifindex, mtu)
 		return nil
 	})
 	if mtu < c.mtu {

@@ -16,14 +16,21 @@ import (
 	"github.com/dgrdma/dgrdma/transport/ether"
 )
 
-// byXDP listens, and fails where frames do not leave by AF_XDP then.
+// byXDP listens, and fails where frames do not leave by AF_XDP then. The kernel frees the queue of a socket that was
+// closed in the background: as long as it is in use, byXDP listens again.
 func byXDP(t testing.TB, cfg ether.Config) *ether.Conn {
 	t.Helper()
-	c := listen(t, cfg)
-	if err := c.WithoutXDP(); err != nil {
-		t.Fatalf("%s: %v", cfg.Interface, err)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		c := listen(t, cfg)
+		err := c.WithoutXDP()
+		switch {
+		case err == nil:
+			return c
+		case !errors.Is(err, unix.EBUSY) || time.Now().After(deadline):
+			t.Fatalf("%s: %v", cfg.Interface, err)
+		}
+		check(t, c.Close())
 	}
-	return c
 }
 
 // byCalls listens, and fails where frames leave by AF_XDP all the same, or for another reason than this one.
@@ -205,9 +212,7 @@ func TestXDPQueueInUse(t *testing.T) {
 		}
 	}
 	check(t, first.Close())
-	third := byXDP(t, ether.Config{Interface: "d0", NeedXDP: true})
-	send(t, third, at.LocalAddr(), frame(1, 60, 3))
-	collect(t, at, 1)
+	soonByXDP(t, second, at)
 
 	const queues = 3
 	check(t, netlink.LinkAdd(&netlink.Veth{
@@ -225,6 +230,25 @@ func TestXDPQueueInUse(t *testing.T) {
 	byCalls(t, ether.Config{Interface: "q0"}, "device or resource busy")
 }
 
+// soonByXDP sends until frames leave by AF_XDP, and checks that each comes once, in its turn.
+func soonByXDP(t *testing.T, from, to *ether.Conn) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for i := byte(0); ; i++ {
+		before := from.WithoutXDP()
+		send(t, from, to.LocalAddr(), frame(1, 60, i))
+		if got := collect(t, to, 1)[0].Data; !bytes.Equal(got, frame(1, 60, i)) {
+			t.Fatalf("frame %d: %x", i, got)
+		}
+		if before == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("frames still leave by calls: %v", before)
+		}
+	}
+}
+
 // TestShapedInterface checks that what shapes traffic is passed by only where that is asked for.
 func TestShapedInterface(t *testing.T) {
 	cable(t, 1500)
@@ -233,12 +257,24 @@ func TestShapedInterface(t *testing.T) {
 		Rate:       1 << 20, Limit: 1 << 20, Buffer: 1 << 20,
 	}
 	check(t, netlink.QdiscAdd(tbf))
-	byCalls(t, ether.Config{Interface: "d0"}, "the queueing discipline tbf")
+	auto := byCalls(t, ether.Config{Interface: "d0"}, "the queueing discipline tbf")
 	c := byXDP(t, ether.Config{Interface: "d0", NeedXDP: true})
 	check(t, c.Close())
-	byXDP(t, ether.Config{Interface: "d1"}) // what is on another interface is no reason
+	other := byXDP(t, ether.Config{Interface: "d1"}) // what is on another interface is no reason
 	check(t, netlink.QdiscDel(tbf))
-	byXDP(t, ether.Config{Interface: "d0"})
+	soonByXDP(t, auto, other)
+	// It is noticed also when it comes later.
+	check(t, netlink.QdiscAdd(tbf))
+	for deadline := time.Now().Add(time.Minute); auto.WithoutXDP() == nil; {
+		send(t, auto, other.LocalAddr(), frame(1, 60, 0))
+		collect(t, other, 1)
+		if time.Now().After(deadline) {
+			t.Fatal("a queueing discipline that came later is not noticed")
+		}
+	}
+	if why := auto.WithoutXDP().Error(); !strings.Contains(why, "the queueing discipline tbf") {
+		t.Errorf("%q", why)
+	}
 	// A filter of what is sent, and one of what is received.
 	for kind, passed := range map[string]bool{"clsact": false, "ingress": true} {
 		cable(t, 1500)
@@ -276,6 +312,9 @@ func TestNarrowedWhileSending(t *testing.T) {
 	if got := collect(t, at, 1)[0].Data; len(got) != 900 || from.Stats().SendDrops != 1 {
 		t.Errorf("%d bytes came, %+v", len(got), from.Stats())
 	}
+	// As soon as it carries as much again, frames leave by AF_XDP.
+	check(t, netlink.LinkSetMTU(link(t, "d0"), 1500))
+	soonByXDP(t, from, at)
 	// Made wider, it is a matter of course that longer frames pass.
 	check(t, netlink.LinkSetMTU(link(t, "d0"), 9000))
 	wide := byCalls(t, ether.Config{Interface: "d0", NoXDP: true}, "xdp=off")
@@ -307,8 +346,9 @@ func TestXDPComesBack(t *testing.T) {
 			}))
 		}
 		up(t, "d0", "d1")
-		for i, through := 0, false; !through || from.WithoutXDP() != nil; i++ {
-			if i == 1000 {
+		deadline := time.Now().Add(time.Minute)
+		for through := false; !through || from.WithoutXDP() != nil; {
+			if time.Now().After(deadline) {
 				t.Fatalf("deleted %v: nothing comes through again, or by calls: %v", deleted, from.WithoutXDP())
 			}
 			send(t, from, at.LocalAddr(), frame(1, 60, 9))
@@ -349,8 +389,11 @@ func TestXDPRefused(t *testing.T) {
 			if err := refused(t, ether.Config{Interface: "d0", NeedXDP: true}, "an AF_XDP socket for sending cannot be had", c.says); !errors.Is(err, c.with) {
 				t.Errorf("%v is no %v", err, c.with)
 			}
-			if n := descriptors(t); n > had || packetSockets(t) != 1 {
-				t.Errorf("%d descriptors are left, and %d packet sockets", n-had, packetSockets(t)-1)
+			for i := 0; descriptors(t) > had || packetSockets(t) != 1; i++ { // what watches the interface ends behind Listen
+				if i == 5000 {
+					t.Fatalf("%d descriptors are left, and %d packet sockets", descriptors(t)-had, packetSockets(t)-1)
+				}
+				time.Sleep(time.Millisecond)
 			}
 			from := byCalls(t, ether.Config{Interface: "d0"}, c.says)
 			send(t, from, at.LocalAddr(), frame(1, 1500, 0))

@@ -23,8 +23,10 @@ const (
 	shortChunk = 2048
 	longChunk  = 4096
 	// busyFor is how long a queue may stay in use whose socket was closed: the kernel tidies up
-	// in the background.
+	// in the background. What closed it may have been another program, or nobody.
 	busyFor = 50 * time.Millisecond
+	// busyLong is the same for who insists on one: a busy machine takes longer to tidy up. Arbitrary.
+	busyLong = 2 * time.Second
 	// mostQueues bounds how many queues of a device are tried. Arbitrary.
 	mostQueues = 64
 	// mostPerCall is how many chunks one call moves, where the kernel lets us say so (6.17).
@@ -51,16 +53,16 @@ type xsk struct {
 }
 
 // openXSK opens a socket for frames of mtu bytes, on the first queue of the interface that
-// is free. buffer is as [Config.Buffer].
-func openXSK(ifindex int32, mtu, buffer int) (*xsk, error) {
-	x, err := openXSKOf(ifindex, mtu, buffer, enoughChunks)
+// is free, or is within a time. buffer is as [Config.Buffer].
+func openXSK(ifindex int32, mtu, buffer int, within time.Duration) (*xsk, error) {
+	x, err := openXSKOf(ifindex, mtu, buffer, enoughChunks, within)
 	if errors.Is(err, unix.ENOBUFS) {
-		x, err = openXSKOf(ifindex, mtu, buffer, fewChunks)
+		x, err = openXSKOf(ifindex, mtu, buffer, fewChunks, within)
 	}
 	return x, err
 }
 
-func openXSKOf(ifindex int32, mtu, buffer, chunks int) (*xsk, error) {
+func openXSKOf(ifindex int32, mtu, buffer, chunks int, within time.Duration) (*xsk, error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
@@ -71,7 +73,7 @@ func openXSKOf(ifindex int32, mtu, buffer, chunks int) (*xsk, error) {
 		return nil, err
 	}
 	mmsg.SetBuffers(fd, buffer)
-	if err := x.bind(x.chunksOf(mtu) > 1); err != nil {
+	if err := x.bind(x.chunksOf(mtu) > 1, within); err != nil {
 		x.close()
 		return nil, err
 	}
@@ -136,8 +138,8 @@ func (x *xsk) mapRing(length uint64, offset int64) ([]byte, error) {
 	return m, nil
 }
 
-// bind takes the first queue that is free. To gather frames from several chunks takes Linux 6.6.
-func (x *xsk) bind(gather bool) error {
+// bind takes the first queue that is free, or is within a time. To gather frames from several chunks takes Linux 6.6.
+func (x *xsk) bind(gather bool, within time.Duration) error {
 	flags := uint16(unix.XDP_COPY)
 	if gather {
 		flags |= unix.XDP_USE_SG
@@ -157,7 +159,7 @@ func (x *xsk) bind(gather bool) error {
 			}
 			break // there are no more queues
 		}
-		if time.Since(began) > busyFor {
+		if time.Since(began) > within {
 			return os.NewSyscallError("bind", busy)
 		}
 	}
