@@ -53,7 +53,7 @@ const (
 const bareQuiet = 50 * time.Millisecond
 
 // beside returns the string of a transport at the same place on the same wire, with
-// the same options, that gets none of the endpoint's frames.
+// the same options but for xdp=off, that gets none of the endpoint's frames.
 func beside(at dgrdma.Addr, wire string) (string, error) {
 	u, err := url.Parse(wire)
 	if err != nil {
@@ -70,7 +70,9 @@ func beside(at dgrdma.Addr, wire string) (string, error) {
 			kind = otherBareType
 		}
 	}
-	u.Options = u.Options.Without("ethertype").With("ethertype", fmt.Sprintf("%#x", kind))
+	// An AF_XDP socket has a queue of the interface for itself, which is the endpoint's; and a packet socket is what
+	// programs have that do not set up more.
+	u.Options = u.Options.Without("ethertype").With("ethertype", fmt.Sprintf("%#x", kind)).Without("xdp").With("xdp", "off")
 	return u.String(), nil
 }
 

@@ -305,9 +305,10 @@ func TestPlaceOfBareFrames(t *testing.T) {
 	}{
 		{ip, "udp", "udp:10.0.0.1:0"},
 		{ip, "udp:7100?gso=off&mtu=1400", "udp:10.0.0.1:0?gso=off&mtu=1400"},
-		{mac, "ether:eth0", "ether:eth0?ethertype=0x88b5"},
-		{mac, "ether:eth0?ring=off&ethertype=0x88b5", "ether:eth0?ethertype=0x88b6&ring=off"},
-		{mac, "ether:eth0?ethertype=34997", "ether:eth0?ethertype=0x88b6"},
+		{mac, "ether:eth0", "ether:eth0?ethertype=0x88b5&xdp=off"},
+		{mac, "ether:eth0?ring=off&ethertype=0x88b5", "ether:eth0?ethertype=0x88b6&ring=off&xdp=off"},
+		{mac, "ether:eth0?ethertype=34997", "ether:eth0?ethertype=0x88b6&xdp=off"},
+		{mac, "ether:eth0?xdp=on", "ether:eth0?ethertype=0x88b5&xdp=off"},
 	} {
 		if got, err := beside(c.at, c.wire); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v, want %s", c.wire, got, err, c.want)

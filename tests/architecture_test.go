@@ -99,7 +99,7 @@ var allowed = map[string][]string{
 		"ack", "endpoint/admission", "endpoint/foreign", "endpoint/outgoing", "endpoint/pathmtu", "endpoint/queue", "endpoint/reassembly", "endpoint/run", "endpoint/segmentation", "endpoint/session", "frame", "internal/refused", "seal", "settings", "transport",
 		"transport/ether", "transport/sealed", "transport/udp", "url",
 	},
-	"cmd/dgrdmacat":            {"bench", "dgrdma", "internal/emulator", "internal/namespace", "internal/places", "internal/refused", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/rpcrdma", "inspect/page", "capture/tcp", "rdmap", "rdmap/ddp", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping", "nfs3", "nfs3/localfs", "rpc", "rpc/portmap", "rpcrdma", "xdr"},
+	"cmd/dgrdmacat":            {"bench", "dgrdma", "internal/emulator", "internal/namespace", "internal/places", "internal/refused", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/ether", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/rpcrdma", "inspect/page", "capture/tcp", "rdmap", "rdmap/ddp", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping", "nfs3", "nfs3/localfs", "rpc", "rpc/portmap", "rpcrdma", "xdr"},
 	"inspect/wireshark":        {},
 	"release":                  {},
 	"tests/peers":              {"frame", "transport"},

@@ -61,10 +61,10 @@ and with --link --sweep one that serves --once leaves after the first size.
 --compare takes turns, five each, and moves the same memory between the same two ends
 as the transactions do: by a TCP stream (tcp), by TLS 1.3 over one (tls), or in datagrams
 or frames as large, with a window of 1 MiB and nothing that repairs what is lost (raw):
-what the kernel carries with nothing above it. MB/s are those that arrived,
-medians, with the least and the most. On a machine that others take more than a tenth
-of, ratios are not to be relied on, and it says so. The server opens a TCP port only for
-that: its own number if it is free.
+what the kernel carries with nothing above it, over Ethernet by packet sockets (xdp=off).
+MB/s are those that arrived, medians, with the least and the most. On a machine that
+others take more than a tenth of, ratios are not to be relied on, and it says so. The
+server opens a TCP port only for that: its own number if it is free.
 What runs over TCP has the congestion controller with which it is fastest here, found by
 short trials of each that the kernel has and lets this user choose; those that it does not
 are named. The line says which one, and if that is not the machine's default, another one

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -98,9 +99,10 @@ type benchTurns struct {
 	MBPerS   float64 `json:"mb_per_s"` // medians
 	Least    float64 `json:"least_mb_per_s"`
 	Most     float64 `json:"most_mb_per_s"`
-	CPU      float64 `json:"cpu_ns_per_kb"`   // both ends
-	Waits    float64 `json:"waits_per_mb"`    // how often a thread of theirs gave up its processor
-	Ratio    float64 `json:"ratio,omitempty"` // ours to this
+	CPU      float64 `json:"cpu_ns_per_kb"`     // both ends
+	Waits    float64 `json:"waits_per_mb"`      // how often a thread of theirs gave up its processor
+	Ratio    float64 `json:"ratio,omitempty"`   // ours to this
+	Options  string  `json:"options,omitempty"` // of the wire, where they are not those of ours
 	*controllerTurns
 }
 
@@ -202,7 +204,7 @@ func turnsOf(o *bench.Outcome, c bench.Contender) *benchTurns {
 	rate := o.Spread(c, bench.Turn.PerSecond)
 	cpu := o.Spread(c, func(t bench.Turn) float64 { return t.Per1000(float64(t.CPU.Nanoseconds())) })
 	waits := o.Spread(c, func(t bench.Turn) float64 { return t.Per1000(1000 * float64(t.Waits)) })
-	return &benchTurns{c.Carrier.String(), rate.Turns, rate.Median / 1e6, rate.Least / 1e6, rate.Most / 1e6, cpu.Median, waits.Median, 0, nil}
+	return &benchTurns{c.Carrier.String(), rate.Turns, rate.Median / 1e6, rate.Least / 1e6, rate.Most / 1e6, cpu.Median, waits.Median, 0, "", nil}
 }
 
 func (t *benchTurns) String() string {
@@ -216,13 +218,29 @@ func (c *benchComparison) describe(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%-12s %v; median of %s\n", c.Ours.Protocol, c.Ours, count(c.Ours.Turns, "turn"))
 	for _, t := range c.Compared {
-		fmt.Fprintf(w, "%-12s %v: ratio %.2f%s\n", t.Protocol, t, t.Ratio, t.byController())
+		fmt.Fprintf(w, "%-12s %v: ratio %.2f%s%s\n", t.Protocol, t, t.Ratio, t.byController(), t.withOptions())
 		t.describeController(w)
 	}
 	c.Machine.describe(w, "machine")
 	if c.ServerMachine != nil {
 		c.ServerMachine.describe(w, "its server's")
 	}
+}
+
+// noteWire says of turns on a wire what that has differently for them.
+func (c *benchComparison) noteWire(scheme url.Scheme) {
+	for _, t := range c.Compared {
+		if scheme == url.Ether && t.Protocol == bench.Raw.String() {
+			t.Options = settings.XDP.Option + "=" + settings.Off
+		}
+	}
+}
+
+func (t *benchTurns) withOptions() string {
+	if t.Options == "" {
+		return ""
+	}
+	return ", with " + t.Options
 }
 
 // byController says with which controller these turns were, and of which that was the fastest.

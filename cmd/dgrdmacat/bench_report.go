@@ -85,6 +85,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) *benchResult {
 	}
 	r.benchLoad, r.TransactionsPerS = c.opt.load(&c.Plan, o, "dgrdma", oneProcess)
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
+	r.noteWire(c.peer.Scheme)
 	r.MTU = mtuTo(c.local, c.peer)
 	r.lossResult = c.opt.loss.result()
 	return r

@@ -38,6 +38,11 @@ func TestEtherServeAndWrite(t *testing.T) {
 			if code := server.code(); code != exitOK || !strings.Contains(server.out.String(), "0x00000040 = 0x00000003 (3) by peer") {
 				t.Errorf("serve: code %d: %s%s", code, &server.out, &server.err)
 			}
+			for _, p := range []*process{client, server} {
+				if said := "sending from " + netns.Device + " by AF_XDP: captures on this machine do not show it, unless xdp=off\n"; strings.Count(p.err.String(), said) != 1 {
+					t.Errorf("how frames leave is not said once in %q", &p.err)
+				}
+			}
 			if b, err := os.ReadFile(dump); err != nil || len(b) != 1<<20 || !bytes.Equal(b[0x1000:][:len(data)], data) || b[0x40] != 3 {
 				t.Errorf("what was written is not there: %d bytes, %v", len(b), err)
 			}
@@ -60,7 +65,7 @@ func TestEtherSendAndListen(t *testing.T) {
 		return p, p.url(filepath.Join(dir, "url")), into
 	}
 	send := func(to, from string) *process {
-		p := asProcess(t, "send", "--checksum", "--local", "ether:"+netns.Device+"?giveup=1s", from, to)
+		p := asProcess(t, "send", "--checksum", "--local", "ether:"+netns.Device+"?giveup=1s&xdp=off", from, to)
 		pair[0].In(func() { p.start() })
 		return p
 	}
@@ -68,6 +73,9 @@ func TestEtherSendAndListen(t *testing.T) {
 	sender := send(url, fileOf(t, data))
 	if code := sender.code(); code != exitOK || !strings.Contains(sender.err.String(), "sent 6000000 bytes, SHA-256 ") {
 		t.Errorf("send: code %d: %s", code, &sender.err)
+	}
+	if says := sender.err.String(); strings.Contains(says, "sending from") {
+		t.Errorf("the way that was chosen is said: %s", says)
 	}
 	if code := receiver.code(); code != exitOK {
 		t.Errorf("listen: code %d: %s", code, &receiver.err)

@@ -132,7 +132,7 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 		}
 		defer back.Close()
 	}
-	h, err := openHost(local, memory, dgrdma.Config{})
+	h, err := openHost(std.err, local, memory, dgrdma.Config{})
 	if err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		c.send, c.resend = x.write, x.writeAnyway
 		return x
 	})
-	e, err := dgrdma.Open(withMemory(local, memory.Size()).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll})
+	e, err := openSaying(stderr, withMemory(local, memory.Size()).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}

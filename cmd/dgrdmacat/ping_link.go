@@ -40,7 +40,7 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll, BusyPoll: o.busyPoll})
+	h, err := openHost(stderr, local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	if err != nil {
 		return o.notFound(peer, err, stdout)
 	}
-	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll, BusyPoll: o.busyPoll})
+	h, err := openHost(stderr, local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}

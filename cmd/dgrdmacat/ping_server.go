@@ -97,7 +97,7 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		size = o.size.value
 	}
 	memory := newPings(size, func(p *pingPeer) dgrdma.Memory { return newPinging(p) })
-	e, err := dgrdma.Open(withMemory(local, memory.Size()).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
+	e, err := openSaying(stderr, withMemory(local, memory.Size()).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (o *sendOptions) run(ctx context.Context, std *stdio, peer url.Endpoint) (*
 	if o.duplex {
 		memory = stream.Memory
 	}
-	h, err := openHost(local, memory, dgrdma.Config{})
+	h, err := openHost(std.err, local, memory, dgrdma.Config{})
 	if err != nil {
 		return nil, err
 	}

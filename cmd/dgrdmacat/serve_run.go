@@ -53,7 +53,7 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 		return err
 	}
 	defer stop()
-	e, err := o.open(s, peers)
+	e, err := o.open(std.err, s, peers)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (o *serveOptions) writeDump(r *dgrdma.Region) error {
 const askedAfter = 10 * time.Second
 
 // open opens the endpoint and connects those who are named.
-func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, error) {
+func (o *serveOptions) open(stderr io.Writer, s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, error) {
 	local := o.local
 	if local.Dialect == url.Short || !local.Complete() {
 		local.Size = 0 // the memory says it
@@ -123,7 +123,7 @@ func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, e
 	if _, said := local.Options.Get(settings.KeepAlive.Option); !said {
 		cfg.KeepAlive = askedAfter
 	}
-	e, err := dgrdma.Open(local.String(), cfg)
+	e, err := openSaying(stderr, local.String(), cfg)
 	if err != nil {
 		return nil, err
 	}

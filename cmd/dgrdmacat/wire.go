@@ -110,8 +110,11 @@ func withMemory(local url.Endpoint, size uint64) url.Endpoint {
 }
 
 // openHost opens a host of links.
-func openHost(local url.Endpoint, memory int, cfg dgrdma.Config) (*link.Host, error) {
-	return openHostBy(dgrdma.Open, local, memory, cfg)
+func openHost(stderr io.Writer, local url.Endpoint, memory int, cfg dgrdma.Config) (*link.Host, error) {
+	open := func(local string, cfg *dgrdma.Config) (*dgrdma.Endpoint, error) {
+		return openSaying(stderr, local, cfg)
+	}
+	return openHostBy(open, local, memory, cfg)
 }
 
 // openHostBy opens a host of links whose endpoint open opens.

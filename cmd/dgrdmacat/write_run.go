@@ -61,7 +61,7 @@ func (o *writeOptions) run(ctx context.Context, std *stdio, profile *dgrdma.Prof
 		return nil, err
 	}
 	defer stop()
-	own, err := dgrdma.Open(local.String(), &dgrdma.Config{ID: o.idFor(local, peer, profile)})
+	own, err := openSaying(std.err, local.String(), &dgrdma.Config{ID: o.idFor(local, peer, profile)})
 	if err != nil {
 		return nil, err
 	}
