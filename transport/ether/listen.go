@@ -167,8 +167,9 @@ func (c *Conn) sendBy(cfg Config) error {
 	if err := c.WithoutXDP(); err != nil && cfg.NeedXDP {
 		return err
 	}
-	if c.sending.xdp != nil {
-		c.sending.xdp.say()
+	if w := c.sending.xdp; w != nil {
+		w.listening = false
+		w.say()
 	}
 	return nil
 }

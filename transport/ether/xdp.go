@@ -39,17 +39,18 @@ const (
 
 // xdp is the way by an AF_XDP socket.
 type xdp struct {
-	conn     *Conn
-	buffer   int  // as of [Config]
-	anyhow   bool // whatever stands on the interface
-	onWay    func(iface string, why error)
-	socket   *xskPlace
-	last     *transport.Addr // whose address is in header
-	header   [headerSize]byte
-	waiting  mmsg.Waiting
-	rounds   int       // until the MTU is asked for
-	looked   time.Time // when the queueing disciplines were looked at last
-	question interfaceQuestion
+	conn      *Conn
+	buffer    int  // as of [Config]
+	anyhow    bool // whatever stands on the interface
+	onWay     func(iface string, why error)
+	socket    *xskPlace
+	listening bool            // as long as Listen is not done
+	last      *transport.Addr // whose address is in header
+	header    [headerSize]byte
+	waiting   mmsg.Waiting
+	rounds    int       // until the MTU is asked for
+	looked    time.Time // when the queueing disciplines were looked at last
+	question  interfaceQuestion
 
 	// Of the next try, while there is no socket.
 	pause time.Duration // before it; 0: there is none, unless the interface returns
@@ -74,7 +75,7 @@ func (p *xskPlace) close() {
 
 // newXDP makes the way, without a socket.
 func newXDP(c *Conn, cfg Config) *xdp {
-	w := &xdp{conn: c, buffer: cfg.Buffer, anyhow: cfg.NeedXDP, onWay: cfg.OnWay, socket: &xskPlace{}}
+	w := &xdp{conn: c, buffer: cfg.Buffer, anyhow: cfg.NeedXDP, onWay: cfg.OnWay, listening: true, socket: &xskPlace{}}
 	copy(w.header[6:], c.mac[:])
 	binary.BigEndian.PutUint16(w.header[12:], c.etherType)
 	c.socket.AtEnd(w.socket.close)
@@ -94,7 +95,7 @@ func (w *xdp) open(within time.Duration) error {
 	passing := err != nil
 	if err == nil {
 		var x *xsk
-		if x, err = openXSK(ifindex, c.mtu, w.buffer, within); err == nil {
+		if x, err = openXSK(w.newSocket, ifindex, c.mtu, w.buffer, within); err == nil {
 			w.socket.xsk, w.rounds, w.pause = x, lookAtMTU, 0
 			w.absent.Store(nil)
 			return nil
@@ -104,6 +105,15 @@ func (w *xdp) open(within time.Duration) error {
 	}
 	w.without(err, passing)
 	return err
+}
+
+// newSocket returns an AF_XDP socket in the namespace of the interface.
+func (w *xdp) newSocket() (fd int, err error) {
+	err = w.conn.socket.Control(func(packet int) error {
+		fd, err = socketBeside(packet, w.listening)
+		return err
+	})
+	return fd, err
 }
 
 // isPassing reports whether there may be a socket later, without that anything is done for it here.

@@ -5,9 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -521,5 +525,348 @@ func TestUnreadableInLongFrames(t *testing.T) {
 	}
 	if s := from.Stats(); s.SendDrops != 2*rounds {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestXDPFromAnotherNamespace checks that who sends from a thread in another network namespace than the interface's
+// has an AF_XDP socket on that interface all the same, and never on the one that has its number there.
+func TestXDPFromAnotherNamespace(t *testing.T) {
+	cable(t, 1500)
+	from, at := byXDP(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoXDP: true})
+	d0 := link(t, "d0")
+	down(t, "d0")
+	send(t, from, at.LocalAddr(), frame(1, 60, 0)) // in vain
+	up(t, "d0", "d1")
+	cable(t, 1500) // another namespace, whose d0 has the same number
+	if link(t, "d0").Attrs().Index != d0.Attrs().Index {
+		t.Fatal("the other d0 has another number")
+	}
+	for deadline := time.Now().Add(time.Minute); from.WithoutXDP() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(from.WithoutXDP())
+		}
+		send(t, from, at.LocalAddr(), frame(1, 60, 0))
+	}
+	in := make([]transport.Datagram, 16)
+	for n := 1; n > 0; { // what came before
+		var err error
+		n, err = at.Recv(in, 50*time.Millisecond)
+		check(t, err)
+	}
+	send(t, from, at.LocalAddr(), frame(1, 60, 77))
+	if got := collect(t, at, 1)[0].Data; !bytes.Equal(got, frame(1, 60, 77)) {
+		t.Errorf("%x", got)
+	}
+}
+
+// TestInterfaceChangesWhileSending checks that who sends without a pause while an interface becomes narrower, goes
+// down, is shaped, or is deleted and made again, never fails and sends nothing wrong, and that frames leave by
+// AF_XDP in the end.
+func TestInterfaceChangesWhileSending(t *testing.T) {
+	cable(t, 1500)
+	from, at := byXDP(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoXDP: true})
+	end, ended := make(chan struct{}), make(chan error, 2)
+	var heard atomic.Uint32 // 1 + the number of the last frame
+	go func() {
+		in := make([]transport.Datagram, 64)
+		for {
+			n, err := at.Recv(in, 10*time.Millisecond)
+			for _, d := range in[:n] {
+				number := binary.BigEndian.Uint32(d.Data[2:])
+				if number < heard.Load() || !bytes.Equal(d.Data, countedFrame(number)) {
+					ended <- fmt.Errorf("%.40x after frame %d", d.Data, heard.Load()-1)
+					return
+				}
+				heard.Store(number + 1)
+			}
+			select {
+			case <-end:
+				err = net.ErrClosed
+			default:
+			}
+			if err != nil {
+				ended <- nil
+				return
+			}
+		}
+	}()
+	var sent atomic.Uint32
+	go func() {
+		to := new(at.LocalAddr())
+		for {
+			batch := make([]transport.Outgoing, 7)
+			for i := range batch {
+				batch[i] = transport.Outgoing{To: to, Buf: countedFrame(sent.Add(1))}
+			}
+			n, err := from.Send(batch)
+			select {
+			case <-end:
+				ended <- nil
+				return
+			default:
+			}
+			if n != len(batch) || err != nil {
+				ended <- fmt.Errorf("sent %d of %d: %v", n, len(batch), err)
+				return
+			}
+		}
+	}()
+	tbf := func() *netlink.Tbf {
+		return &netlink.Tbf{
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, "d0").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+			Rate:       1 << 30, Limit: 1 << 20, Buffer: 1 << 20,
+		}
+	}
+	for i := range 3 {
+		for _, change := range []func(){
+			func() { check(t, netlink.LinkSetMTU(link(t, "d0"), 700)) },
+			func() { check(t, netlink.LinkSetMTU(link(t, "d0"), 1500)) },
+			func() { down(t, "d0") },
+			func() { up(t, "d0", "d1") },
+			func() { down(t, "d1") }, // there is no carrier
+			func() { up(t, "d0", "d1") },
+			func() { check(t, netlink.QdiscAdd(tbf())) },
+			func() { check(t, netlink.QdiscDel(tbf())) },
+			func() { check(t, netlink.LinkDel(link(t, "d0"))) },
+			func() {
+				check(t, netlink.LinkAdd(&netlink.Veth{
+					LinkAttrs: netlink.LinkAttrs{Name: "d0", MTU: 1500, HardwareAddr: hardware(from)}, PeerName: "d1", PeerMTU: 1500, PeerHardwareAddr: hardware(at),
+				}))
+				up(t, "d0", "d1")
+			},
+		} {
+			change()
+			time.Sleep(time.Duration(i*i) * 20 * time.Millisecond)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); from.WithoutXDP() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(from.WithoutXDP())
+		}
+		if len(ended) > 0 {
+			t.Fatal(<-ended)
+		}
+	}
+	now := sent.Load()
+	for deadline := time.Now().Add(time.Minute); heard.Load() < now; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing comes through after frame %d of %d", heard.Load(), now)
+		}
+		if len(ended) > 0 {
+			t.Fatal(<-ended)
+		}
+	}
+	close(end)
+	check(t, errors.Join(<-ended, <-ended))
+}
+
+// countedFrame returns a frame whose bytes follow from its number, of 80 to 1500 bytes.
+func countedFrame(number uint32) []byte {
+	b := frame(1, 80+int(number*7919%1421), byte(number))
+	binary.BigEndian.PutUint32(b[2:], number)
+	return b
+}
+
+// TestQueueTakenAway checks that the device keeps the queue that is in use, or frames leave by another one: what
+// "ethtool -L" asks for is refused by kernels that see the socket.
+func TestQueueTakenAway(t *testing.T) {
+	cable(t, 1500)
+	const queues = 2
+	check(t, netlink.LinkAdd(&netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: "q0", NumTxQueues: queues, NumRxQueues: queues}, PeerName: "q1", PeerNumTxQueues: queues, PeerNumRxQueues: queues,
+	}))
+	up(t, "q0", "q1")
+	at := listen(t, ether.Config{Interface: "q1", NoXDP: true})
+	var conns [queues]*ether.Conn
+	for i := range conns {
+		conns[i] = byXDP(t, ether.Config{Interface: "q0"})
+	}
+	for _, n := range []uint32{1, queues} {
+		t.Logf("%d queues: %v", n, setQueues(t, "q0", n))
+		for i, c := range conns {
+			deadline := time.Now().Add(time.Minute)
+			for through := false; !through; {
+				send(t, c, at.LocalAddr(), frame(1, 60, byte(i)))
+				in := make([]transport.Datagram, 1)
+				k, err := at.Recv(in, 10*time.Millisecond)
+				check(t, err)
+				if through = k == 1 && bytes.Equal(in[0].Data, frame(1, 60, byte(i))); !through && time.Now().After(deadline) {
+					t.Fatalf("endpoint %d: nothing comes through: %v", i, c.WithoutXDP())
+				}
+			}
+		}
+	}
+	// The first queue is not in the way of fewer.
+	check(t, conns[1].Close())
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		err := setQueues(t, "q0", 1)
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the second queue cannot be taken away: %v", err)
+		}
+	}
+	check(t, conns[0].WithoutXDP())
+	send(t, conns[0], at.LocalAddr(), frame(1, 60, 9))
+	collect(t, at, 1)
+	check(t, conns[0].WithoutXDP())
+}
+
+// setQueues does what "ethtool -L NAME rx N tx N" does.
+func setQueues(t *testing.T, name string, n uint32) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	check(t, err)
+	defer unix.Close(fd)
+	// struct ethtool_channels: command, four maxima, and four numbers of queues: rx, tx, other, combined.
+	channels := &[9]uint32{unix.ETHTOOL_SCHANNELS, 0, 0, 0, 0, n, n, 0, 0}
+	var request struct {
+		name [unix.IFNAMSIZ]byte
+		data *[9]uint32
+		_    [16]byte
+	}
+	copy(request.name[:], name)
+	request.data = channels
+	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// TestReceiverTakesNothing checks that frames to a device whose other side takes nothing are dropped and counted, and
+// that sending does not wait for them: a tap that nobody reads.
+func TestReceiverTakesNothing(t *testing.T) {
+	cable(t, 1500)
+	tap := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "t0", TxQLen: 100}, Mode: netlink.TUNTAP_MODE_TAP, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_ONE_QUEUE, NonPersist: true, Queues: 1}
+	if err := netlink.LinkAdd(tap); errors.Is(err, os.ErrNotExist) {
+		t.Log("this kernel has no tap interfaces")
+		return
+	} else {
+		check(t, err)
+	}
+	defer tap.Fds[0].Close()
+	check(t, netlink.LinkSetUp(link(t, "t0")))
+	from := byXDP(t, ether.Config{Interface: "t0"})
+	batch := make([][]byte, 50)
+	for i := range batch {
+		batch[i] = frame(1, 1000, byte(i))
+	}
+	began := time.Now()
+	for range 200 {
+		send(t, from, transport.EtherAddr([6]byte{2, 3, 4, 5, 6, 7}), batch...)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	check(t, from.WithoutXDP())
+	if dropped := from.Stats().SendDrops; dropped < 200*50-2000 || dropped > 200*50 {
+		t.Errorf("%d of %d were dropped", dropped, 200*50)
+	}
+	// What the other side takes at last are the first frames, whole.
+	b := make([]byte, 1<<16)
+	for i := range 50 {
+		n := 0
+		for n < 14 || binary.BigEndian.Uint16(b[12:]) != ether.EtherType {
+			var err error
+			n, err = tap.Fds[0].Read(b)
+			check(t, err)
+		}
+		if !bytes.Equal(b[14:n], batch[i]) {
+			t.Fatalf("frame %d: %.40x", i, b[14:n])
+		}
+	}
+}
+
+// TestSlowFartherOn checks that memory of frames that wait farther on, behind a bridge that shapes traffic, is not
+// written until they have left: what arrives is what was sent.
+func TestSlowFartherOn(t *testing.T) {
+	cable(t, 1500)
+	check(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "b"}}))
+	check(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "e0", MTU: 1500}, PeerName: "e1", PeerMTU: 1500}))
+	check(t, netlink.LinkSetMaster(link(t, "d1"), link(t, "b")))
+	check(t, netlink.LinkSetMaster(link(t, "e0"), link(t, "b")))
+	up(t, "b", "e0", "e1")
+	check(t, netlink.QdiscAdd(&netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, "e0").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate:       2 << 20, Limit: 64 << 20, Buffer: 4000,
+	}))
+	from, at := byXDP(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "e1", NoXDP: true})
+	passes(t, from, at, 100)
+	in, next := make([]transport.Datagram, 64), uint32(1)
+	heard := func(n int) {
+		for _, d := range in[:n] {
+			number := binary.BigEndian.Uint32(d.Data[2:])
+			if number < next || !bytes.Equal(d.Data, countedFrame(number)) {
+				t.Fatalf("%.40x after frame %d", d.Data, next-1)
+			}
+			next = number + 1
+		}
+	}
+	const frames = 3000 // more than there is memory for
+	for i := uint32(1); i <= frames; i++ {
+		send(t, from, at.LocalAddr(), countedFrame(i))
+		n, err := at.Recv(in, 0)
+		check(t, err)
+		heard(n)
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		n, err := at.Recv(in, 2*time.Second)
+		check(t, err)
+		if heard(n); n == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	if dropped := from.Stats().SendDrops; next < frames/10 || dropped > frames {
+		t.Errorf("frame %d came last, %d dropped", next-1, dropped)
+	}
+	check(t, from.WithoutXDP())
+}
+
+// TestMovedToAnotherNamespace checks that who sends by an interface that was moved to another network namespace
+// gives frames up, and goes on by AF_XDP when it is back.
+func TestMovedToAnotherNamespace(t *testing.T) {
+	cable(t, 1500)
+	here, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	check(t, err)
+	defer unix.Close(here)
+	from, at := byXDP(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoXDP: true})
+	mac := hardware(from)
+	send(t, from, at.LocalAddr(), frame(1, 60, 0))
+	collect(t, at, 1)
+	d0 := link(t, "d0")
+	cable(t, 1500)
+	there, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	check(t, err)
+	defer unix.Close(there)
+	check(t, netlink.LinkDel(link(t, "d0")))
+	check(t, unix.Setns(here, unix.CLONE_NEWNET))
+	check(t, netlink.LinkSetNsFd(d0, there))
+	for deadline := time.Now().Add(time.Minute); from.WithoutXDP() == nil; {
+		send(t, from, at.LocalAddr(), frame(1, 60, 1))
+		if time.Now().After(deadline) {
+			t.Fatal("it is not noticed")
+		}
+	}
+	if s := from.Stats(); s.SendDrops == 0 {
+		t.Errorf("%+v", s)
+	}
+	check(t, unix.Setns(there, unix.CLONE_NEWNET))
+	check(t, netlink.LinkSetNsFd(link(t, "d0"), here))
+	check(t, unix.Setns(here, unix.CLONE_NEWNET))
+	check(t, netlink.LinkSetHardwareAddr(link(t, "d0"), mac))
+	up(t, "d0", "d1")
+	for deadline := time.Now().Add(time.Minute); from.WithoutXDP() != nil; time.Sleep(time.Millisecond) {
+		send(t, from, at.LocalAddr(), frame(1, 60, 2))
+		if time.Now().After(deadline) {
+			t.Fatal(from.WithoutXDP())
+		}
+	}
+	send(t, from, at.LocalAddr(), frame(1, 60, 3))
+	for through := false; !through; {
+		for _, d := range collect(t, at, 1) {
+			if through = bytes.Equal(d.Data, frame(1, 60, 3)); !through && !bytes.Equal(d.Data, frame(1, 60, 2)) {
+				t.Fatalf("%x", d.Data)
+			}
+		}
 	}
 }

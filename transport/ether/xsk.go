@@ -54,18 +54,18 @@ type xsk struct {
 
 // openXSK opens a socket for frames of mtu bytes, on the first queue of the interface that
 // is free, or is within a time. buffer is as [Config.Buffer].
-func openXSK(ifindex int32, mtu, buffer int, within time.Duration) (*xsk, error) {
-	x, err := openXSKOf(ifindex, mtu, buffer, enoughChunks, within)
+func openXSK(socket func() (int, error), ifindex int32, mtu, buffer int, within time.Duration) (*xsk, error) {
+	x, err := openXSKOf(socket, ifindex, mtu, buffer, enoughChunks, within)
 	if errors.Is(err, unix.ENOBUFS) {
-		x, err = openXSKOf(ifindex, mtu, buffer, fewChunks, within)
+		x, err = openXSKOf(socket, ifindex, mtu, buffer, fewChunks, within)
 	}
 	return x, err
 }
 
-func openXSKOf(ifindex int32, mtu, buffer, chunks int, within time.Duration) (*xsk, error) {
-	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+func openXSKOf(socket func() (int, error), ifindex int32, mtu, buffer, chunks int, within time.Duration) (*xsk, error) {
+	fd, err := socket()
 	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+		return nil, err
 	}
 	x := &xsk{fd: fd, ifindex: ifindex}
 	if err := x.setUp(mtu, chunks); err != nil {
