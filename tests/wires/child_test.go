@@ -146,14 +146,14 @@ type child struct {
 }
 
 // spawn starts a process that ends with the test. credential nil: as root.
-func spawn(t *testing.T, ns *netns.Namespace, credential *syscall.Credential) *child {
+func spawn(t *testing.T, ns *netns.Namespace, credential *syscall.Credential, capabilities ...uintptr) *child {
 	t.Helper()
 	// By that name the binary can be started by who may not look into the
 	// directory where it is.
 	c := &child{t: t, cmd: exec.Command("/proc/self/exe")}
 	c.cmd.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0")
 	c.cmd.Stderr = os.Stderr
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Pdeathsig: syscall.SIGKILL}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential, AmbientCaps: capabilities, Pdeathsig: syscall.SIGKILL}
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
