@@ -77,17 +77,22 @@ func versus(figure, load, both, otherLoad, otherBoth string) measure {
 }
 
 // besideNoLoss is a run of bench where some is lost, and then one where nothing is.
-func besideNoLoss(load string) measure { return beside(load, func(r *row) { r.loss = 0 }) }
+func besideNoLoss(load string) measure { return beside(load, "", func(r *row) { r.loss = 0 }) }
+
+// besideCalls is a run of bench with those flags of both ends, and then one without them that sends by system calls.
+func besideCalls(load, both string) measure {
+	return beside(load, both, func(r *row) { r.place.options = "xdp=off" })
+}
 
 // besideUnsealed is a run of bench that is sealed, and then one that is not.
 func besideUnsealed(load string) measure {
-	return beside(load, func(r *row) { r.place.sealed = false })
+	return beside(load, "", func(r *row) { r.place.sealed = false })
 }
 
-// beside is a run of bench, and then the same where something is different.
-func beside(load string, change func(*row)) measure {
+// beside is a run of bench with those flags of both ends, and then one without them where something is different.
+func beside(load, both string, change func(*row)) measure {
 	return func(ctx context.Context, g *rig) (result, error) {
-		ours, err := g.bench(load, "")
+		ours, err := g.bench(load, both)
 		if err != nil {
 			return result{}, err
 		}
