@@ -26,7 +26,9 @@
 //
 // # Limits
 //
-// 256 MiB per second of packets of 1500 bytes are about what a processor carries.
+// One thread carries all. On two processors that had other work as well (a load of
+// 6), TCP by bbr got 382 Mbit/s of a path of 500, and cubic 328: above some 300
+// Mbit/s look at what both processors do before a figure is believed.
 // The devices have no offloads: the caller switches them off. Of flows the
 // first 1,000 are told apart; the others count together.
 package emulator
