@@ -148,7 +148,10 @@ func (c *Turns) turn(ctx context.Context, s session, p Plan, long time.Duration,
 	if c.Receive {
 		writes.Depth, writes.Active = 0, 0
 	}
+	// With much memory, on a busy machine, to fill it takes longer than the server waits for a client that says nothing.
+	leave := s.stay(func(error) {}) // the load finds out
 	out := NewLoad(writes, s.poster(p), o.Times)
+	leave()
 	before := s.counts() // after what the slots have in them was made
 	began := time.Now()
 	out.Start(long)
@@ -162,7 +165,7 @@ func (c *Turns) turn(ctx context.Context, s session, p Plan, long time.Duration,
 	if c.Began != nil {
 		over = c.Began(func() (Moved, time.Duration) { return moved(), time.Since(began) })
 	}
-	leave := func() {}
+	leave = func() {}
 	if c.Receive || p.Rate != 0 { // it may write nothing for long
 		leave = s.stay(out.fail)
 	}
