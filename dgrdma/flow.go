@@ -8,7 +8,7 @@ import (
 // Flow is a queue of transactions to one service of a peer. Those of a flow begin in the
 // order in which they were posted. The flows of a connection take turns, a few frames
 // each, so that little waits for one turn of each of the others and not for all that they
-// have posted. What is [Transaction.Urgent] waits for none. While 32 flows have sent a part
+// have posted. What is [Transaction.Urgent] waits for one frame of them at most. While 32 flows have sent a part
 // of a transaction of several frames, others begin none of those until one of the 32 has sent
 // all of its own.
 type Flow struct {

@@ -52,13 +52,15 @@ func (s *sending) cutFrames() {
 // layout returns how data is cut.
 func (s *sending) layout() segmentation.Layout { return s.terms.layoutOf(s.path.Size()) }
 
-// awaitsPathMTU reports whether what is next has to wait until it is known how long frames arrive.
+// awaitsPathMTU reports whether something that could be next has to wait until it is known how long frames arrive, also while what is
+// urgent passes it.
 func (s *sending) awaitsPathMTU() bool {
-	if s.path.IsKnown() {
-		return false
-	}
-	t := s.nextToLeave(s.posted.Next())
-	return t != nil && s.isLong(t)
+	return s.mustKnowPathMTU(s.nextToLeave(s.posted.Next())) || s.mustKnowPathMTU(s.nextToLeave(s.posted.NextOfFlows()))
+}
+
+// mustKnowPathMTU reports whether t, which may be nil, has to wait for that.
+func (s *sending) mustKnowPathMTU(t *Transaction) bool {
+	return !s.path.IsKnown() && t != nil && s.isLong(t)
 }
 
 // shorten fails what is posted and takes too many messages now that frames are shorter than it

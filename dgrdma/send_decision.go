@@ -163,16 +163,29 @@ func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, unti
 	case ack.Paced:
 		return nil, mustWait, s.paced(now)
 	}
-	if t = s.nextToLeave(t); t == nil || !s.proven && s.unacked.InFlight() > 0 {
+	if !s.proven && s.unacked.InFlight() > 0 {
 		return nil, mustWait, run.Never
 	}
-	if s.awaitsPathMTU() {
-		return nil, mustWait, run.Never // for an answer: see package pathmtu
+	if t, until = s.leaving(now, t); t == nil && s.posted.PassAgain() {
+		t, until = s.leaving(now, s.posted.Next())
 	}
-	if until := s.heldUntil(now, t); until > now {
+	if t == nil {
 		return nil, mustWait, until
 	}
 	return t, mayLeave, now
+}
+
+// leaving returns next, the transaction that is next, or another one of which something may leave in its place; nil: nothing may
+// until then.
+func (s *sending) leaving(now ack.Instant, next *Transaction) (t *Transaction, until ack.Instant) {
+	t = s.nextToLeave(next)
+	if t == nil || s.mustKnowPathMTU(t) { // that is known by an answer: see package pathmtu
+		return nil, run.Never
+	}
+	if until = s.heldUntil(now, t); until > now {
+		return nil, until
+	}
+	return t, now
 }
 
 // countObstacle counts that new data was kept back.

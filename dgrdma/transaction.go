@@ -27,8 +27,8 @@ type Transaction struct {
 	// round trip in which nothing of the flow is sent.
 	Fence bool
 	// Urgent lets it pass everything on the connection that has not begun and is not
-	// urgent itself, for as long as there is some. For what is small, and keeps the other
-	// side waiting. With Fence it does nothing.
+	// urgent itself; when 16 in a row have passed, one frame of something else leaves. For what is
+	// small, and keeps the other side waiting. With Fence it does nothing.
 	Urgent bool
 	// Done is called exactly once for every Post that returned nil: with nil
 	// when the peer acknowledged all of it, else with the reason. It must not block, and

@@ -17,6 +17,9 @@ type world struct {
 	begun []*item // of all lanes, in order
 	all   []*item
 	made  int
+
+	urgentOf int // of how many items one is urgent
+	passed   int // urgent items that were built in a row, while another lane had something
 }
 
 // lane is a flow, or what is urgent.
@@ -32,6 +35,7 @@ type lane struct {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{rig: rig{T: t}, seed: seed, r: rand.New(rand.NewPCG(seed, 0))}
 	w.Strict = w.r.IntN(4) == 0
+	w.urgentOf = []int{8, 8, 8, 1}[seed%4]
 	n := 1 + w.r.IntN(6)
 	if w.r.IntN(4) == 0 {
 		n = MostPartial + w.r.IntN(8)
@@ -86,6 +90,9 @@ func (w *world) candidates() (all []*item) {
 		}
 	}
 	if x := w.lanes[0].first(); x != nil {
+		if w.passed >= MostPassing && w.lanes[0].partial == nil && len(all) > 1 {
+			return all[1:] // a flow has been passed often enough
+		}
 		return []*item{x}
 	}
 	return all
@@ -105,7 +112,7 @@ func (w *world) post() {
 	flow := 1 + w.r.IntN(len(w.lanes)-1)
 	w.made++
 	x := &item{name: fmt.Sprintf("%d.%d", flow, w.made), left: 1 + w.r.IntN([]int{100, 1500, 50_000}[w.r.IntN(3)])}
-	x.entry = Entry[item]{Item: x, Fence: w.r.IntN(5) == 0, Urgent: w.r.IntN(8) == 0}
+	x.entry = Entry[item]{Item: x, Fence: w.r.IntN(5) == 0, Urgent: w.r.IntN(w.urgentOf) == 0 && w.r.IntN(8) > 0}
 	before := w.Next()
 	l := w.lanes[flow]
 	l.pushed++
@@ -156,6 +163,12 @@ func (w *world) build() {
 	l.partial = nil
 	if x.left > 0 {
 		l.partial = x
+	}
+	switch {
+	case l != w.lanes[0]:
+		w.passed = 0
+	case x.left == 0 && w.others(l):
+		w.passed++
 	}
 	if l != w.lanes[0] && turns && !w.Strict && l.first() != nil && w.lanes[0].first() == nil {
 		if goes := w.laneOf(w.Next()) == l; goes != (left > n) && w.others(l) {

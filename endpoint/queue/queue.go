@@ -16,6 +16,7 @@ type Queue[T any] struct {
 	fences  ring[T]    // flows that wait until what they have begun is removed
 	partial []*Flow[T] // flows with a partial item, but for urgent
 	quota   int        // bytes that are left of the turn
+	passed  int        // urgent items in a row that were built while others waited
 }
 
 // Len returns how many items were pushed and not removed.
@@ -51,7 +52,7 @@ func (q *Queue[T]) next() *Flow[T] {
 	switch {
 	case q.Strict && len(q.partial) > 0: // no more than one has, and nothing urgent has begun as well
 		return q.partial[0]
-	case q.urgent.first() != nil:
+	case q.urgent.first() != nil && !q.urgentYields():
 		return &q.urgent
 	}
 	return q.turns.cur
@@ -81,12 +82,18 @@ func (q *Queue[T]) Built(e *Entry[T], bytes int, whole bool) {
 	case !whole && f.partial == nil:
 		q.enter(f, e)
 	case whole:
+		if f == &q.urgent && q.turns.cur != nil {
+			q.passed++
+		}
 		if f.partial != nil {
 			q.leave(f)
 		}
 		if h := f.waiting.head; h == nil || h.Fence {
 			q.place(f)
 		}
+	}
+	if f != &q.urgent {
+		q.passed = 0
 	}
 	q.spend(f, bytes)
 }
