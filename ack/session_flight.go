@@ -11,6 +11,9 @@ const (
 	// answersKept is of how many frames that were sent again the times are kept when they have been acknowledged: a copy that
 	// arrives then tells how late it was. Arbitrary.
 	answersKept = 64
+	// mostCopies is how many times the oldest frame is sent again to a peer that is heard. With four of five copies lost, or what answers them,
+	// one frame of a million is. It is less than what is counted. Arbitrary.
+	mostCopies = 64
 	// heldKeeps is how many times frames have to be lost until one is forgotten that came later than a timeout. Arbitrary.
 	heldKeeps = 64
 	// noDelay is the least delay of an echo by which nothing can be measured: the frame format tells no longer ones.
@@ -25,7 +28,7 @@ type FlightConfig struct {
 	MaxRTO   time.Duration // most time between tries
 	AckDelay time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery int           // of how many frames it holds none back
-	GiveUp   time.Duration // nothing is acknowledged for this long, or the oldest frame not for twice as long: the peer is dead
+	GiveUp   time.Duration // nothing is heard for this long, or the oldest frame was sent mostCopies times and is not acknowledged for twice as long: the peer is dead
 }
 
 // Flight has the frames of one session that wait for acknowledgement: which are on the wire and which are lost, and when
@@ -60,6 +63,7 @@ type Flight struct {
 	sample   time.Duration // of the acknowledgement being applied; 0: none
 	progress Instant       // when the oldest frame was acknowledged, or the first one left
 	heard    Instant       // when something was acknowledged
+	lived    Instant       // when a frame of the session last came, whatever it said
 	probed   Instant       // when the last timeout was acted on
 	looked   Instant       // when Expire was last called
 	timeouts uint          // in a row, since something was acknowledged

@@ -347,7 +347,7 @@ func TestFlightGivesUp(t *testing.T) {
 }
 
 // TestFlightFrameThatNeverArrives checks that a peer is dead to which one frame never arrives, as it is too long for the path, although
-// it acknowledges all that follows: after twice the time to give up, and not while the oldest frame changes.
+// it acknowledges all that follows: when that was sent mostCopies times, every 500 ms, and not while the oldest frame changes.
 func TestFlightFrameThatNeverArrives(t *testing.T) {
 	for _, arrives := range []Instant{0, Instant(15 * time.Second)} {
 		w := newFlightWorld(t, 1, 0, 1000)
@@ -371,12 +371,45 @@ func TestFlightFrameThatNeverArrives(t *testing.T) {
 				w.f.Resend(now, id)
 			}
 		}
-		want := Instant(20 * time.Second)
+		want := Instant((mostCopies + 1) * 500 * time.Millisecond)
 		if w.f.Oldest() > 1 {
-			want = Instant(35 * time.Second)
+			want += Instant(15 * time.Second)
 		}
 		if dead != want {
 			t.Errorf("dead at %v, want %v, and the oldest frame is %d", time.Duration(dead), time.Duration(want), w.f.Oldest())
+		}
+	}
+}
+
+// TestFlightLives checks that a peer of which frames come is not dead, though it acknowledges nothing for long, until one frame was sent
+// mostCopies times and twice the time to give up has passed; and that it is dead when nothing is heard any more.
+func TestFlightLives(t *testing.T) {
+	for _, x := range []struct {
+		silent Instant // nothing comes from then on
+		each   time.Duration
+		want   Instant
+	}{
+		{Instant(time.Hour), time.Second, Instant(65 * time.Second)},
+		{Instant(time.Hour), 100 * time.Millisecond, Instant(20 * time.Second)},
+		{Instant(30 * time.Second), time.Second, Instant(40 * time.Second)},
+	} {
+		w := newFlightWorld(t, 1, 0, 1000)
+		w.f.Track(0, 100)
+		dead := Instant(0)
+		for now := Instant(x.each); dead == 0 && now < Instant(2*time.Minute); now = now.Add(x.each) {
+			if now <= x.silent {
+				w.f.Lives(now)
+			}
+			if w.f.Expire(now, now) == Dead {
+				dead = now
+			}
+			if w.f.wire.n > 0 {
+				w.f.lose(now, w.f.frame(1), true)
+			}
+			w.f.Resend(now, 1)
+		}
+		if dead != x.want {
+			t.Errorf("silent after %v: dead at %v, want %v", time.Duration(x.silent), time.Duration(dead), time.Duration(x.want))
 		}
 	}
 }

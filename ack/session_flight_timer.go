@@ -29,12 +29,22 @@ func (f *Flight) Expire(now, heard Instant) Expiry {
 	return Probe
 }
 
-// deadAt returns when the peer counts as dead, if it acknowledges nothing until then. A peer that acknowledges other frames than
-// the oldest is there: all copies of that one may have been lost. One that never gets a frame, or refuses it for ever, is
-// not hidden by them.
+// deadAt returns when the peer counts as dead, if nothing is heard of it until then. A peer of which frames come is there: all copies of
+// the oldest frame may have been lost, or what answered them. One that never gets a frame, or refuses it for ever, is
+// not hidden by that: it had many copies.
 func (f *Flight) deadAt() Instant {
-	return max(f.progress, min(f.heard, f.progress.Add(f.cfg.GiveUp))).Add(f.cfg.GiveUp)
+	heard := max(f.heard, f.lived)
+	if f.frame(f.oldest).copies >= mostCopies {
+		heard = min(heard, f.progress.Add(f.cfg.GiveUp))
+	}
+	return max(f.progress, heard).Add(f.cfg.GiveUp)
 }
+
+// Lives notes when a frame of the session last came.
+func (f *Flight) Lives(at Instant) { f.lived = at }
+
+// Progress returns since when the oldest frame waits, or an older one did.
+func (f *Flight) Progress() Instant { return f.progress }
 
 // timedOut declares the oldest frame lost, for which the peer may wait, and the newest, whose arrival tells of all
 // others. A newest one that has just left is on its way.

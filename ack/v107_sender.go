@@ -103,6 +103,7 @@ type Sender struct {
 
 	progress Instant // when una last moved, or the first frame went out
 	heard    Instant // when a frame was last acknowledged
+	lived    Instant // when a frame of the peer last came, whatever it said
 	probed   Instant // when the last timeout was acted on
 	timeouts uint    // in a row, since something was acknowledged
 	doubled  uint    // how often the timeout stays doubled until there is a measure

@@ -8,7 +8,7 @@ type Expiry uint8
 const (
 	Nothing Expiry = iota
 	Probe          // a timeout: the oldest frames are lost, and NextLost offers them
-	Dead           // nothing was acknowledged for GiveUp, or the oldest frame was not for twice as long: the peer is gone
+	Dead           // nothing was heard for GiveUp, or the oldest frame was not acknowledged for longer: the peer is gone
 )
 
 // Expire acts on what is overdue. All that came before heard, which is not later than now, has
@@ -40,11 +40,15 @@ func (s *Sender) Expire(now, heard Instant) Expiry {
 	return Probe
 }
 
-// deadAt returns when the peer counts as dead, if it acknowledges nothing until then. A peer that acknowledges other frames than the oldest is
-// there: all copies of that one may have been lost. One that refuses a frame for ever is not hidden by them.
+// deadAt returns when the peer counts as dead, if nothing is heard of it until then. A peer of which frames come is
+// there: all copies of the oldest frame may have been lost. One that refuses a frame for ever, or has forgotten what it had, is not hidden by
+// that for longer than twice the time to give up: nothing else tells that such a peer began again.
 func (s *Sender) deadAt() Instant {
-	return max(s.progress, min(s.heard, s.progress.Add(s.cfg.GiveUp))).Add(s.cfg.GiveUp)
+	return max(s.progress, min(max(s.heard, s.lived), s.progress.Add(s.cfg.GiveUp))).Add(s.cfg.GiveUp)
 }
+
+// Lives notes when a frame of the peer last came.
+func (s *Sender) Lives(at Instant) { s.lived = at }
 
 // believe takes copies that are acknowledged for those that arrived, when a timeout has passed since. Had it
 // been the first ones, what left after them would have been acknowledged by now: it is lost.

@@ -45,6 +45,7 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (n news) {
 		// Reset came in the middle of the batch.
 		rx.kind.dropBatch()
 	}
+	tx.unacked.Lives(rx.livedAt)
 	n.missed = c.kind.exchange(now)
 	rx.counters.FramesMissed += uint64(n.missed)
 	if tx.err == nil {

@@ -21,6 +21,7 @@ type outstanding interface {
 	InFlight() int
 	Lost() int
 	Expire(now, heard ack.Instant) ack.Expiry
+	Lives(at ack.Instant)
 	Deadline() (at ack.Instant, armed bool)
 	Timeouts() int
 	Quiet() ack.Instant

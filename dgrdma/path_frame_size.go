@@ -97,6 +97,16 @@ func (e *NarrowError) Error() string {
 
 func (e *NarrowError) Unwrap() []error { return []error{ErrNarrow, ErrPeerDown} }
 
+// tooNarrow reports whether frames have not been acknowledged for so long because the path carries less. The peer is given up then, though
+// other frames of it come.
+func (n *sessionSending) tooNarrow(now ack.Instant) bool {
+	if !n.open() || n.sent.InFlight() == 0 || now < n.sent.Progress().Add(n.terms.cfg.GiveUp) {
+		return false
+	}
+	_, narrowed := n.path.Narrowed(n.longest())
+	return narrowed
+}
+
 // longest returns the length of the longest frame in flight.
 func (s *sending) longest() int { return s.inFlight.Longest() - s.terms.headroom }
 

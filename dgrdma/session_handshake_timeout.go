@@ -27,6 +27,9 @@ func (n *sessionSending) overdue(now, heard ack.Instant) (missed int, why error)
 	if err := n.overdueSize(now, heard); err != nil {
 		return 0, err
 	}
+	if n.tooNarrow(now) {
+		return 0, n.dead()
+	}
 	switch {
 	case !n.waits() || now < n.giveUpAt():
 		return 0, nil
