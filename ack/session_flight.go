@@ -252,6 +252,9 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 			settle(id)
 		}
 	}
+	if a.HasEcho && len(f.frames) > 0 {
+		settle(a.Echo.ID) // it arrived, also where a frame had no room for all ranges
+	}
 	if len(dst) == begin {
 		f.sample = 0 // of a frame that is not acknowledged
 		return dst, true

@@ -296,11 +296,11 @@ func TestFlightSamples(t *testing.T) {
 				s.t.Errorf("round trips %+v, before %+v", s.f.rtt, before)
 			}
 		},
-		"not of a frame that is not acknowledged": func(s *flightTest) {
+		"of a frame that came last, and that no range has": func(s *flightTest) {
 			s.send(2)
 			s.wait(ms / 2)
-			s.acked(said{upTo: 0, place: 2})
-			s.wantSample(0)
+			s.acked(said{upTo: 0, place: 2}, 2)
+			s.wantSample(ms / 2)
 		},
 	} {
 		t.Run(name, func(t *testing.T) { flightTests(t, script) })

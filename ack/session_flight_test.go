@@ -414,6 +414,33 @@ func TestFlightLives(t *testing.T) {
 	}
 }
 
+// TestFlightEchoAcknowledges checks that the frame that arrived last is acknowledged, though no range has it: a short frame has no room for all
+// ranges, and the newest may be between them. It is acknowledged once, and measures.
+func TestFlightEchoAcknowledges(t *testing.T) {
+	w := newFlightWorld(t, 1, 0, 100)
+	for range 10 {
+		w.f.Track(0, 100)
+	}
+	now := Instant(3 * time.Millisecond)
+	for i, want := range [][]uint32{{1, 2, 10, 5}, nil, nil} {
+		a := Acknowledgement{UpTo: 2, Ranges: []frame.Range{{First: 10, Count: 1}}, HasEcho: true, Echo: Echo{ID: 5}}
+		if i == 2 {
+			a = Acknowledgement{HasEcho: true} // nothing has arrived
+		}
+		if ids, ok := w.f.AppendAcked(nil, now, &a); !ok || !slices.Equal(ids, want) {
+			t.Errorf("acknowledgement %d: %v, %v, want %v", i, ids, ok, want)
+		}
+	}
+	if d := w.f.RTT().Smoothed(); d != 3*time.Millisecond {
+		t.Errorf("a round trip takes %v", d)
+	}
+	var unused Flight
+	unused.Init(0, w.f.cfg, &FixedWindow{})
+	if ids, ok := unused.AppendAcked(nil, now, &Acknowledgement{HasEcho: true}); !ok || ids != nil {
+		t.Errorf("%v, %v of a session in which nothing left", ids, ok)
+	}
+}
+
 // check compares what f counts with its frames.
 func (w *flightWorld) check() {
 	w.t.Helper()
