@@ -9,6 +9,7 @@ const minWindow = 5 * time.Second
 // RTT is the smoothed round-trip time (RFC 6298) and its recent minimum.
 type RTT struct {
 	smoothed, variance, latest time.Duration
+	assumed                    bool // smoothed is no measurement
 
 	min, nextMin time.Duration // of the current window and the one before
 	windowEnd    Instant
@@ -19,8 +20,8 @@ type RTT struct {
 func (r *RTT) Sample(now Instant, d time.Duration) {
 	d = max(d, time.Nanosecond)
 	r.latest = d
-	if r.smoothed == 0 {
-		r.smoothed, r.variance = d, d/2
+	if r.smoothed == 0 || r.assumed {
+		r.smoothed, r.variance, r.assumed = d, d/2, false
 		r.min, r.nextMin, r.windowEnd = d, d, now.Add(minWindow)
 		return
 	}
@@ -35,6 +36,13 @@ func (r *RTT) Sample(now Instant, d time.Duration) {
 	}
 	r.nextMin = min(r.nextMin, d)
 	r.min = min(r.min, d)
+}
+
+// Assume has timeouts begin with a round trip that is no measurement, as it may be shorter: until the first one.
+func (r *RTT) Assume(d time.Duration) {
+	if r.smoothed == 0 {
+		r.smoothed, r.variance, r.assumed = d, d/2, true
+	}
 }
 
 // Smoothed returns the smoothed round-trip time; 0 before the first sample.

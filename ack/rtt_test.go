@@ -156,3 +156,18 @@ func TestMeasured(t *testing.T) {
 		}
 	})
 }
+
+// TestAssumedRTT checks that a round trip that was assumed counts until one is measured, and no longer, and that none is assumed where one was.
+func TestAssumedRTT(t *testing.T) {
+	var r RTT
+	if r.Assume(300 * time.Millisecond); r.Smoothed() != 300*time.Millisecond || r.Min(0) != 0 || r.timeout(time.Millisecond, 0) != 900*time.Millisecond {
+		t.Errorf("%v, at least %v", r.Smoothed(), r.Min(0))
+	}
+	r.Sample(0, time.Millisecond)
+	r.Assume(time.Second)
+	var measured RTT
+	measured.Sample(0, time.Millisecond)
+	if r != measured {
+		t.Errorf("%+v, want %+v", r, measured)
+	}
+}

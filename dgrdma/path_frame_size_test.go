@@ -229,3 +229,37 @@ func TestTooLargeOnANarrowPath(t *testing.T) {
 		}
 	})
 }
+
+// TestProbesOfALongPath checks that one question is enough, and nothing is sent again, where a round trip is longer than the time after which a
+// HELLO is repeated, and that the first byte of a transaction of several frames is there after two round trips and a half.
+func TestProbesOfALongPath(t *testing.T) {
+	for _, trip := range []time.Duration{25 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			n.Link(addrA, addrB, simnet.Link{Latency: trip / 2})
+			n.Link(addrB, addrA, simnet.Link{Latency: trip / 2})
+			p := &pair{t: t, net: n}
+			open := func(at Addr, cfg Config) *Endpoint {
+				e, err := New(n.Attach(at, simnet.Config{MTU: 1472, MayNarrow: true}), &cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			memory := p.region(1 << 14)
+			a, b := open(addrA, Config{ID: 1}), open(addrB, Config{ID: 2, Memory: memory, AcceptAny: true})
+			defer a.Close()
+			defer b.Close()
+			c := p.connect(a, Peer{ID: 2, Addr: addrB})
+			began := time.Now()
+			if err := c.Write(t.Context(), write(64, pattern(1, 5000), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+			took, s := time.Since(began), c.Stats()
+			if s.SizeProbes != 1 || s.RetransmitsFast+s.RetransmitsTimed > 0 || took > 3*trip+5*time.Millisecond {
+				t.Errorf("round trips of %v: %d questions, %d frames again, and acknowledged after %v", trip, s.SizeProbes, s.RetransmitsFast+s.RetransmitsTimed, took)
+			}
+		})
+	}
+}

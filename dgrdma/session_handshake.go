@@ -39,8 +39,9 @@ func (n *sessionSending) sendHandshake(b *outgoing.Batch, now ack.Instant, r ses
 	case session.Hello:
 		h.Checks = n.terms.mayCheck
 		list = n.terms.offered()
-		n.hellos++
-		n.helloAt = now
+		if n.hellos++; n.hellos == 1 {
+			n.helloAt = now
+		}
 	case session.Welcome:
 		h.Checks = n.terms.mayCheck && r.Checks
 		told := unlisted

@@ -16,6 +16,9 @@ const (
 	// helloFirst and helloMost bound the time between two frames that ask for an answer.
 	helloFirst = 20 * time.Millisecond
 	helloMost  = time.Second
+	// mostAnswered is after how many HELLOs the answer is taken for one to the first of them, which came within 0.64 s: else the peer
+	// was not there, more likely. Arbitrary.
+	mostAnswered = 6
 	// leastPause is the shortest time between two of them, however short GiveUp is. Arbitrary.
 	leastPause = time.Millisecond
 )
@@ -41,7 +44,7 @@ type sessionSending struct {
 	replies  session.Replies
 	bye      session.Frame // to be sent as the connection ends
 	hellos   int           // that left and were not answered
-	helloAt  ack.Instant   // when the last one left
+	helloAt  ack.Instant   // when the first one left
 	since    ack.Instant   // when asking, or the list of services, began to matter: something was posted, or the last session began or ended
 	other    frame.EndpointID
 	restarts bool // there was a session before
@@ -111,8 +114,11 @@ func (n *sessionSending) connected(now ack.Instant) {
 // beginSession begins a session. What is posted waits for the list of the peer's services, if it has none so far.
 func (n *sessionSending) beginSession(now ack.Instant, s spoken) {
 	n.initSent(now)
-	if n.hellos == 1 { // else the answer may be one to another HELLO
-		n.sent.RTT().Sample(now, now.Sub(n.helloAt))
+	switch waited := now.Sub(n.helloAt); {
+	case n.hellos == 1:
+		n.sent.RTT().Sample(now, waited)
+	case n.hellos > 1 && n.hellos <= mostAnswered: // it may answer any of them: a round trip is no longer
+		n.sent.RTT().Assume(waited)
 	}
 	n.hellos, n.other = 0, 0
 	n.terms.nextID.Store(uint32(n.m.Local) + 1)
