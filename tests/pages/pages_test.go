@@ -85,7 +85,7 @@ func environment(t testing.TB) []string {
 // all returns the pages of the project.
 func all(t testing.TB) (pages []*page) {
 	t.Helper()
-	for _, pattern := range []string{"../../*.md", "../../docs/*.md"} {
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -21,22 +21,27 @@ const (
 	changesSystem = "changes the machine, as root"
 	writesPages   = "writes files of the sources"
 	namespaces    = "makes network namespaces, which tests of the command do where they may"
+	samples       = "samples programs with perf, which is not everywhere"
 	otherKernels  = "asks the kernel, which may have none of it"
 )
 
 // withheld has every command that a page shows in a block of the kind console: no test runs
 // it. Who adds one says why.
 var withheld = map[string]string{
-	"go test ./...":                theGate,
-	"go test -race ./...":          takesMinutes,
-	"go test -v ./... | grep SKIP": takesMinutes,
-	"gofmt -l .":                   theGate,
-	"go vet ./...":                 theGate,
-	".ci/run":                      takesMinutes,
-	"go test ./tests/wires":        takesMinutes,
-	"go test ./tests/flood -v":     takesMinutes,
-	"go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...":                                                                  theGate,
-	"go test ./tests/wires -run TestSwitch -seed 7":                                                                           takesMinutes,
+	"go test ./...":                                                     theGate,
+	"dgrdmacat bench --serve udp:7100":                                  samples,
+	"dgrdmacat bench --to udp:10.77.0.2:7100 --seconds 3":               samples,
+	`perf record -F 1999 -g -p "$(pgrep -f 'bench --to')" -- sleep 1.5`: samples,
+	"perf report --no-children -g none":                                 samples,
+	"go test -race ./...":                                               takesMinutes,
+	"go test -v ./... | grep SKIP":                                      takesMinutes,
+	"gofmt -l .":                                                        theGate,
+	"go vet ./...":                                                      theGate,
+	".ci/run":                                                           takesMinutes,
+	"go test ./tests/wires":                                             takesMinutes,
+	"go test ./tests/flood -v":                                          takesMinutes,
+	"go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...":            theGate,
+	"go test ./tests/wires -run TestSwitch -seed 7":                     takesMinutes,
 	"go test ./tests/flood -v -run Floods -share 0.5 -rounds 5 -seconds 1":                                                    takesMinutes,
 	"go test ./tests -run Quirk -v":                                                                                           takesMinutes,
 	"go test ./dgrdma ./link -run '^$' -bench . -benchmem":                                                                    takesMinutes,
