@@ -75,10 +75,10 @@ var rows = []row{
 	{name: "udp-anywhere", line: "UDP, MTU 1500, offload, a client without `--local`", versus: "one with it", place: cable(1500), runs: anywhere(plain)},
 	{name: "peers-10000", line: "10,000 peers of one endpoint, 4 KiB", versus: "1,024 peers, and as much outstanding", place: cable(1500), runs: versus("mb_per_s", "--size 4096 --peers 10000", "", "--size 4096 --peers 1024", "")},
 	{name: "small-ether", line: "64-byte transactions, pipelined, Ethernet, millions a second", place: etherCable(1500), format: "%.1f", runs: alone("transactions_per_s", 1e-6, "--size 64")},
-	{name: "ether-calls", line: "Ethernet, MTU 1500, MB/s", versus: "with `xdp=off`", place: etherCable(1500), runs: besideCalls(plain, "")},
-	{name: "fpga-calls", line: "Ethernet 1500, 16 KiB, profile `fpga`", versus: "native with `xdp=off`", place: etherCable(1500), runs: besideCalls("--size 16384", "--profile fpga")},
 	{name: "ping-anywhere", line: "one way of 64 bytes, us, `--busy-poll`, a client without `--local`", versus: "one with it", place: cable(1500), format: "%.2f", runs: pingsAnywhere("--busy-poll")},
 	{name: "ping-ether", line: "one way of 64 bytes, us, `--busy-poll`, Ethernet", versus: "packet sockets with a ring that spin", place: etherCable(1500), format: "%.2f", runs: besideRing},
+	{name: "ether-calls", line: "Ethernet, MTU 1500, MB/s", versus: "with `xdp=off`", place: etherCable(1500), runs: besideCalls(plain, "")},
+	{name: "fpga-calls", line: "Ethernet 1500, 16 KiB, profile `fpga`", versus: "native with `xdp=off`", place: etherCable(1500), runs: besideCalls("--size 16384", "--profile fpga")},
 
 	{name: "verbs-write", line: "1 MiB Writes without CRC, MTU 1500, 64 MiB of memory, MB/s", versus: sameTCP, place: cable(1500).overTCP(), runs: compared("tcp", work+"write --no-crc", "")},
 	{name: "verbs-write-crc", line: "the same with CRC", versus: sameTCP, place: cable(1500).overTCP(), runs: compared("tcp", work+"write", "")},
