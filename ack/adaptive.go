@@ -144,7 +144,7 @@ func (a *Adaptive) String() string {
 func (a *Adaptive) NextSend(now Instant, _ int) Instant { return now }
 
 // OnSent counts a frame that was put on the wire.
-func (a *Adaptive) OnSent(now Instant, bytes int) {
+func (a *Adaptive) OnSent(now Instant, _ uint32, bytes int) {
 	if a.sent == a.left {
 		a.wake(now)
 	}
@@ -180,7 +180,7 @@ func (a *Adaptive) startRound(now Instant) {
 }
 
 // OnAcked counts a delivered frame.
-func (a *Adaptive) OnAcked(_ Instant, bytes int, rtt time.Duration) {
+func (a *Adaptive) OnAcked(_ Instant, _ uint32, bytes int, rtt time.Duration) {
 	a.left += int64(bytes)
 	a.delivered += int64(bytes)
 	a.now.acked++
@@ -192,7 +192,7 @@ func (a *Adaptive) OnAcked(_ Instant, bytes int, rtt time.Duration) {
 }
 
 // OnLost counts a frame taken for lost.
-func (a *Adaptive) OnLost(_ Instant, bytes int, timeout bool) {
+func (a *Adaptive) OnLost(_ Instant, _ uint32, bytes int, timeout bool) {
 	a.left += int64(bytes)
 	if a.left <= a.recovered {
 		return
@@ -205,6 +205,12 @@ func (a *Adaptive) OnLost(_ Instant, bytes int, timeout bool) {
 	a.now.lost++
 	a.overload += adaptiveHeavyOutOf - adaptiveHeavyLoss
 }
+
+// OnAppLimited does nothing: rounds that the window did not limit are known by how much was in flight.
+func (a *Adaptive) OnAppLimited(Instant) {}
+
+// OnSpurious does nothing: what is made of loss needs much of it.
+func (a *Adaptive) OnSpurious(Instant) {}
 
 // EndBatch draws the conclusions of the calls since the last one.
 func (a *Adaptive) EndBatch(now Instant) {

@@ -181,7 +181,7 @@ func (f *modelFlow) fill() {
 				f.backlog--
 			}
 			f.frames = append(f.frames, modelFrame{sentAt: f.now, again: again})
-			f.ctl.OnSent(f.now, modelMTU)
+			f.ctl.OnSent(f.now, 0, modelMTU)
 			f.flight += modelMTU
 		}
 		f.sent += n
@@ -234,7 +234,7 @@ func (f *modelFlow) lose(before int, timeout bool) {
 			f.flight -= modelMTU
 			f.resends++
 			f.lost++
-			f.ctl.OnLost(f.now, modelMTU, timeout)
+			f.ctl.OnLost(f.now, 0, modelMTU, timeout)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func (f *modelFlow) acknowledged(runs []modelRun) {
 			if x.again {
 				sample = -1
 			}
-			f.ctl.OnAcked(f.now, modelMTU, sample)
+			f.ctl.OnAcked(f.now, 0, modelMTU, sample)
 		}
 	}
 	f.lose(f.highest-2, false)

@@ -18,19 +18,19 @@ func newRoundTest(t *testing.T) *roundTest {
 
 func (r *roundTest) send(frames int) {
 	for range frames {
-		r.a.OnSent(r.now, modelMTU)
+		r.a.OnSent(r.now, 0, modelMTU)
 	}
 }
 
 func (r *roundTest) acked(frames int, rtt time.Duration) {
 	for range frames {
-		r.a.OnAcked(r.now, modelMTU, rtt)
+		r.a.OnAcked(r.now, 0, modelMTU, rtt)
 	}
 }
 
 func (r *roundTest) lost(frames int, timeout bool) {
 	for range frames {
-		r.a.OnLost(r.now, modelMTU, timeout)
+		r.a.OnLost(r.now, 0, modelMTU, timeout)
 	}
 }
 

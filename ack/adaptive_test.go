@@ -209,14 +209,14 @@ func TestAdaptiveDegenerateInput(t *testing.T) {
 			var now Instant
 			for range 10000 {
 				for range random.IntN(200) {
-					a.OnSent(now, random.IntN(9000))
+					a.OnSent(now, 0, random.IntN(9000))
 				}
 				for range random.IntN(200) {
 					switch random.IntN(3) {
 					case 0:
-						a.OnLost(now, random.IntN(9000), random.IntN(2) == 0)
+						a.OnLost(now, 0, random.IntN(9000), random.IntN(2) == 0)
 					default:
-						a.OnAcked(now, random.IntN(9000), sample)
+						a.OnAcked(now, 0, random.IntN(9000), sample)
 					}
 				}
 				a.EndBatch(now)
@@ -237,14 +237,14 @@ func TestAdaptiveNeverBelowMinimum(t *testing.T) {
 	var now Instant
 	for range 1000 {
 		for range 100 {
-			a.OnSent(now, modelMTU)
+			a.OnSent(now, 0, modelMTU)
 		}
 		now = now.Add(time.Millisecond)
 		for i := range 100 {
 			if i == 0 {
-				a.OnAcked(now, modelMTU, time.Millisecond)
+				a.OnAcked(now, 0, modelMTU, time.Millisecond)
 			} else {
-				a.OnLost(now, modelMTU, false)
+				a.OnLost(now, 0, modelMTU, false)
 			}
 		}
 		a.EndBatch(now)
@@ -266,16 +266,16 @@ func BenchmarkAdaptive(b *testing.B) {
 			a := NewAdaptive(modelMTU)
 			var now Instant
 			for range modelBatch {
-				a.OnSent(now, modelMTU)
+				a.OnSent(now, 0, modelMTU)
 			}
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				a.OnSent(now, modelMTU)
+				a.OnSent(now, 0, modelMTU)
 				if i++; name == "loss" && i%16 == 0 {
-					a.OnLost(now, modelMTU, false)
+					a.OnLost(now, 0, modelMTU, false)
 				} else {
-					a.OnAcked(now, modelMTU, 100*time.Microsecond)
+					a.OnAcked(now, 0, modelMTU, 100*time.Microsecond)
 				}
 				if i%modelBatch == 0 {
 					now += 20000

@@ -40,7 +40,12 @@ type recorder struct {
 	probed []int // lost by a timeout
 	rtts   []time.Duration
 	ends   int
+
+	limited, spurious int // calls
 }
+
+func (r *recorder) OnAppLimited(Instant) { r.limited++ }
+func (r *recorder) OnSpurious(Instant)   { r.spurious++ }
 
 func (r *recorder) Window() int {
 	if r.window == 0 {
@@ -49,7 +54,7 @@ func (r *recorder) Window() int {
 	return r.window
 }
 
-func (r *recorder) OnSent(_ Instant, bytes int) { r.onWire[bytes]++ }
+func (r *recorder) OnSent(_ Instant, _ uint32, bytes int) { r.onWire[bytes]++ }
 
 func (r *recorder) left(bytes int) {
 	if r.onWire[bytes]--; r.onWire[bytes] < 0 {
@@ -58,12 +63,12 @@ func (r *recorder) left(bytes int) {
 	}
 }
 
-func (r *recorder) OnAcked(_ Instant, bytes int, rtt time.Duration) {
+func (r *recorder) OnAcked(_ Instant, _ uint32, bytes int, rtt time.Duration) {
 	r.left(bytes)
 	r.rtts = append(r.rtts, rtt)
 }
 
-func (r *recorder) OnLost(_ Instant, bytes int, timeout bool) {
+func (r *recorder) OnLost(_ Instant, _ uint32, bytes int, timeout bool) {
 	r.left(bytes)
 	if timeout {
 		r.probed = append(r.probed, bytes)

@@ -39,14 +39,16 @@ func bufferBytes(bytes int) int {
 
 func (p *Pacer) Window() int { return (&FixedWindow{}).Window() }
 
-func (p *Pacer) OnSent(now Instant, bytes int) {
+func (p *Pacer) OnSent(now Instant, _ uint32, bytes int) {
 	p.spent = max(p.spent, now).Add(drainTime(bufferBytes(bytes), p.drain))
 	p.dry = p.dry || p.spent.Sub(now) > p.buffer-drainTime(fullFrame, p.drain)
 }
 
-func (p *Pacer) OnAcked(Instant, int, time.Duration) {}
-func (p *Pacer) OnLost(Instant, int, bool)           {}
-func (p *Pacer) EndBatch(Instant)                    {}
+func (p *Pacer) OnAppLimited(Instant)                        {}
+func (p *Pacer) OnAcked(Instant, uint32, int, time.Duration) {}
+func (p *Pacer) OnLost(Instant, uint32, int, bool)           {}
+func (p *Pacer) OnSpurious(Instant)                          {}
+func (p *Pacer) EndBatch(Instant)                            {}
 
 // together is how long frames wait for others when all that may leave at once has left. Arbitrary: a
 // thousand wake-ups a second are no load, and no word comes much later for it.

@@ -22,7 +22,7 @@ func TestPacerLeavesRoom(t *testing.T) {
 				now = at
 				continue
 			}
-			p.OnSent(now, size)
+			p.OnSent(now, 0, size)
 			sent += bufferBytes(size)
 			waiting += bufferBytes(size)
 			most = max(most, waiting)
@@ -42,7 +42,7 @@ func TestPacerAfterIdle(t *testing.T) {
 	for _, now := range []Instant{0, Instant(time.Hour)} {
 		n := 0
 		for ; p.NextSend(now, 1500) <= now; n++ {
-			p.OnSent(now, 1500)
+			p.OnSent(now, 0, 1500)
 		}
 		if n != 46 {
 			t.Errorf("%d frames at once", n)
@@ -69,7 +69,7 @@ func TestPacerSendsTogether(t *testing.T) {
 		for _, want := range []int{40, 10, 10} {
 			n := 0
 			for ; p.NextSend(now, 1500) <= now; n++ {
-				p.OnSent(now, 1500)
+				p.OnSent(now, 0, 1500)
 			}
 			if n != want {
 				t.Errorf("%d bytes left: %d frames together, want %d", left, n, want)
@@ -86,10 +86,10 @@ func TestPacerKeepsWaiting(t *testing.T) {
 	p := NewPacer(2*40*fullFrame, drain)
 	now := Instant(0)
 	for range 40 {
-		p.OnSent(now, 1500)
+		p.OnSent(now, 0, 1500)
 	}
 	now = now.Add(drainTime(5*fullFrame, drain))
-	p.OnSent(now, 34)
+	p.OnSent(now, 0, 34)
 	if got, want := p.NextSend(now, 1500).Sub(now), drainTime(6*fullFrame, drain); got != want {
 		t.Errorf("the next frame waits %v, want %v", got, want)
 	}

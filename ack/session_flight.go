@@ -61,6 +61,7 @@ type Flight struct {
 	answers  uint8         // the place of the next one
 
 	sample   time.Duration // of the acknowledgement being applied; 0: none
+	heldBack time.Duration // how long the peer held that acknowledgement back, as far as it says
 	progress Instant       // when the oldest frame was acknowledged, or the first one left
 	heard    Instant       // when something was acknowledged
 	lived    Instant       // when a frame of the session last came, whatever it said
@@ -124,6 +125,13 @@ func (f *Flight) Limit(now Instant, bytes int) Limit {
 	return f.room(now, bytes)
 }
 
+// AppLimited notes that nothing waits to be sent.
+func (f *Flight) AppLimited(now Instant) {
+	if f.lost.n == 0 && f.bytes < f.ctl.Window() {
+		f.ctl.OnAppLimited(now)
+	}
+}
+
 func (f *Flight) room(now Instant, bytes int) Limit {
 	switch {
 	case f.bytes > 0 && f.bytes >= f.ctl.Window():
@@ -170,7 +178,7 @@ func (f *Flight) transmit(now Instant, id uint32) {
 		return // it was sent already, says the controller
 	}
 	f.bytes += int(s.bytes)
-	f.ctl.OnSent(now, int(s.bytes))
+	f.ctl.OnSent(now, s.order, int(s.bytes))
 }
 
 // NextLost returns the lost frame that is to be sent again first, if there is one and it may leave.
@@ -206,7 +214,7 @@ type Acknowledgement struct {
 // AppendAcked applies an acknowledgement, and appends the ids that it acknowledges for the first time. Not ok: it names
 // ids that were never used, and nothing of it is believed.
 func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (acked []uint32, ok bool) {
-	f.sample = 0
+	f.sample, f.heldBack = 0, 0
 	f.all = f.all || f.next-f.cfg.Epoch > math.MaxInt32
 	if !f.used(a.UpTo) {
 		return dst, false
@@ -291,6 +299,9 @@ func (f *Flight) echo(now Instant, e *Echo) {
 		}
 	}
 	measured := e.Delay < noDelay
+	if measured {
+		f.heldBack = e.Delay
+	}
 	arrived := now.Add(-e.Delay)
 	exact := s.copies < frame.MostCopies // MostCopies stands for all later ones as well
 	switch {
@@ -318,7 +329,7 @@ func (f *Flight) echo(now Instant, e *Echo) {
 			f.sample = max(age, 1)
 		}
 		if !s.probe && !s.tardy {
-			f.cameLate(age)
+			f.cameLate(now, age)
 		}
 		s.tardy, s.judged = true, true
 	}
@@ -326,7 +337,8 @@ func (f *Flight) echo(now Instant, e *Echo) {
 
 // cameLate notes that a frame took that long which had been taken for lost. That one is later than a timeout may come from a network that holds back
 // now and then, so that frames would wait that long for nothing: it counts if another one came so soon before.
-func (f *Flight) cameLate(age time.Duration) {
+func (f *Flight) cameLate(now Instant, age time.Duration) {
+	f.ctl.OnSpurious(now)
 	late := age - f.rtt.recent()
 	if late > f.timeout() {
 		alone := f.held == 0
@@ -356,7 +368,7 @@ func (f *Flight) answer(id uint32) *flightFrame {
 func (f *Flight) settle(now Instant, s *flightFrame) {
 	rtt := time.Duration(-1)
 	if s.copies == 0 {
-		rtt = now.Sub(s.first)
+		rtt = max(now.Sub(s.first)-f.heldBack, 1)
 		if int32(s.order-f.reached) > 0 {
 			f.reached = s.order
 		}
@@ -371,7 +383,7 @@ func (f *Flight) settle(now Instant, s *flightFrame) {
 			f.left(now, s, rtt)
 		case s.copies == 0:
 			// It was taken for lost and has not been sent again: it only came late.
-			f.cameLate(now.Sub(s.first))
+			f.cameLate(now, now.Sub(s.first))
 		}
 	}
 	s.state = slotFree
@@ -387,7 +399,7 @@ func (f *Flight) settle(now Instant, s *flightFrame) {
 // left notes that a frame arrived that was on the wire.
 func (f *Flight) left(now Instant, s *flightFrame, rtt time.Duration) {
 	f.bytes -= int(s.bytes)
-	f.ctl.OnAcked(now, int(s.bytes), rtt)
+	f.ctl.OnAcked(now, s.order, int(s.bytes), rtt)
 }
 
 func (f *Flight) advance(now Instant) {

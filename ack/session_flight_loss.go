@@ -38,5 +38,5 @@ func (f *Flight) lose(now Instant, s *flightFrame, timeout bool) {
 	f.bytes -= int(s.bytes)
 	s.state, s.probe, s.untaken = slotLost, timeout, false
 	f.push(&f.lost, s.id)
-	f.ctl.OnLost(now, int(s.bytes), timeout)
+	f.ctl.OnLost(now, s.order, int(s.bytes), timeout)
 }

@@ -14,12 +14,14 @@ type ledger struct {
 	sent, acked, lost, timed int // frames
 }
 
-func (l *ledger) Window() int                         { return l.window }
-func (l *ledger) NextSend(now Instant, _ int) Instant { return now }
-func (l *ledger) OnSent(Instant, int)                 { l.sent++ }
-func (l *ledger) OnAcked(Instant, int, time.Duration) { l.acked++ }
-func (l *ledger) EndBatch(Instant)                    {}
-func (l *ledger) OnLost(_ Instant, _ int, timeout bool) {
+func (l *ledger) Window() int                                 { return l.window }
+func (l *ledger) NextSend(now Instant, _ int) Instant         { return now }
+func (l *ledger) OnSent(Instant, uint32, int)                 { l.sent++ }
+func (l *ledger) OnAcked(Instant, uint32, int, time.Duration) { l.acked++ }
+func (l *ledger) OnAppLimited(Instant)                        {}
+func (l *ledger) OnSpurious(Instant)                          {}
+func (l *ledger) EndBatch(Instant)                            {}
+func (l *ledger) OnLost(_ Instant, _ uint32, _ int, timeout bool) {
 	l.lost++
 	if timeout {
 		l.timed++

@@ -163,6 +163,13 @@ func (s *Sender) Limit(now Instant, bytes int) Limit {
 	return s.wire(now, bytes)
 }
 
+// AppLimited notes that nothing waits to be sent.
+func (s *Sender) AppLimited(now Instant) {
+	if s.lost.n == 0 && s.flight < s.ctl.Window() {
+		s.ctl.OnAppLimited(now)
+	}
+}
+
 func (s *Sender) wire(now Instant, bytes int) Limit {
 	switch {
 	case s.flight > 0 && s.flight >= s.ctl.Window():
@@ -253,7 +260,7 @@ func (s *Sender) transmit(now Instant, q frame.Seq) {
 	}
 	s.push(&s.sent, q)
 	s.flight += int(sl.bytes)
-	s.ctl.OnSent(now, int(sl.bytes))
+	s.ctl.OnSent(now, sl.order, int(sl.bytes))
 }
 
 // NextLost returns the lost frame to be sent again first, if there is one and

@@ -90,7 +90,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	if sl.state == slotSent {
 		s.remove(&s.sent, q)
 		s.flight -= int(sl.bytes)
-		s.ctl.OnAcked(now, int(sl.bytes), rtt)
+		s.ctl.OnAcked(now, sl.order, int(sl.bytes), rtt)
 	} else { // the controller knows it as lost
 		s.remove(&s.lost, q)
 	}
@@ -135,7 +135,7 @@ func (s *Sender) Settle(now Instant, q frame.Seq) bool {
 	case slotSent:
 		s.remove(&s.sent, q)
 		s.flight -= int(sl.bytes)
-		s.ctl.OnAcked(now, int(sl.bytes), -1)
+		s.ctl.OnAcked(now, sl.order, int(sl.bytes), -1)
 	default: // the controller knows it as lost
 		s.remove(&s.lost, q)
 	}

@@ -33,5 +33,5 @@ func (s *Sender) lose(now Instant, q frame.Seq, timeout bool) {
 	s.flight -= int(sl.bytes)
 	sl.state = slotLost
 	s.push(&s.lost, q)
-	s.ctl.OnLost(now, int(sl.bytes), timeout)
+	s.ctl.OnLost(now, sl.order, int(sl.bytes), timeout)
 }

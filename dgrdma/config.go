@@ -12,6 +12,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/admission"
+	"github.com/dgrdma/dgrdma/endpoint/congestion"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/settings"
@@ -87,9 +88,11 @@ type Config struct {
 	// KeepOldLife makes a peer that restarted stay refused until Reset is
 	// called. Off, it is taken back at once.
 	KeepOldLife bool
+	// Congestion is how much is sent to peers of our own kind when others use the path, too. Empty means CongestionAuto.
+	Congestion Congestion
 	// NewController makes the congestion controller of a connection; the
-	// argument is the frame size. nil, as well as one that returns nil, means
-	// adaptive, or fixed for profiles whose windows are small. It and its
+	// argument is the frame size. nil, as well as one that returns nil, means what Congestion says, or, for
+	// other kinds of peers, what suits their profile. It and its
 	// controllers run under locks: they must not call the endpoint.
 	NewController func(mtu int) Controller
 	// BusyPoll makes the goroutine that receives look for frames without ever sleeping: a whole
@@ -125,6 +128,17 @@ type Config struct {
 	// must not call the endpoint. The first ids to peers of other kinds are made of them.
 	Entropy func() uint32
 }
+
+// Congestion names a congestion control.
+type Congestion string
+
+// How much is sent when others use a path, too.
+const (
+	CongestionAuto     Congestion = "auto"     // BBR, but adaptive on paths with round trips below a millisecond
+	CongestionBBR      Congestion = "bbr"      // leaves others their share
+	CongestionAdaptive Congestion = "adaptive" // takes what it can get: for paths that nobody else uses
+	CongestionFixed    Congestion = "fixed"    // only the window of frames is a bound
+)
 
 // Peer is the other side of a connection to be made.
 type Peer struct {
@@ -232,6 +246,18 @@ func (c *Config) controller(p *Profile, mtu int) ack.Controller {
 		return ack.NewPacer(p.PeerBuffer, p.Drain)
 	case p.Span <= 255:
 		return &ack.FixedWindow{}
+	case !p.Session:
+		return ack.NewAdaptive(mtu)
 	}
-	return ack.NewAdaptive(mtu)
+	switch c.Congestion {
+	case CongestionAdaptive:
+		return ack.NewAdaptive(mtu)
+	case CongestionFixed:
+		return &ack.FixedWindow{}
+	}
+	seed := uint64(c.Entropy())<<32 | uint64(c.Entropy())
+	if c.Congestion == CongestionBBR {
+		return congestion.NewBBR(mtu, seed)
+	}
+	return congestion.NewByPath(mtu, seed)
 }

@@ -18,7 +18,7 @@ type lifeController struct {
 	sent int
 }
 
-func (c *lifeController) OnSent(ack.Instant, int) { c.sent++ }
+func (c *lifeController) OnSent(ack.Instant, uint32, int) { c.sent++ }
 
 // TestControllerStartsWithTheLife checks that frames that were in flight to a peer's old life do
 // not count in the new one.

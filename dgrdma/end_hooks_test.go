@@ -134,7 +134,11 @@ func (c *hookedController) NextSend(now ack.Instant, _ int) ack.Instant {
 	return now
 }
 
-func (c *hookedController) OnSent(ack.Instant, int)                 { defer c.hooks.enter("OnSent")() }
-func (c *hookedController) OnAcked(ack.Instant, int, time.Duration) { defer c.hooks.enter("OnAcked")() }
-func (c *hookedController) OnLost(ack.Instant, int, bool)           { defer c.hooks.enter("OnLost")() }
-func (c *hookedController) EndBatch(ack.Instant)                    { defer c.hooks.enter("EndBatch")() }
+func (c *hookedController) OnSent(ack.Instant, uint32, int) { defer c.hooks.enter("OnSent")() }
+func (c *hookedController) OnAcked(ack.Instant, uint32, int, time.Duration) {
+	defer c.hooks.enter("OnAcked")()
+}
+func (c *hookedController) OnLost(ack.Instant, uint32, int, bool) { defer c.hooks.enter("OnLost")() }
+func (c *hookedController) OnAppLimited(ack.Instant)              { defer c.hooks.enter("OnAppLimited")() }
+func (c *hookedController) OnSpurious(ack.Instant)                { defer c.hooks.enter("OnSpurious")() }
+func (c *hookedController) EndBatch(ack.Instant)                  { defer c.hooks.enter("EndBatch")() }

@@ -150,7 +150,7 @@ type counting struct {
 	sent int
 }
 
-func (c *counting) OnSent(_ ack.Instant, bytes int) { c.sent += bytes }
+func (c *counting) OnSent(_ ack.Instant, _ uint32, bytes int) { c.sent += bytes }
 
 // TestControllerIsToldOfEachByte checks that what is sent counts for the wire, be it new, sent
 // again or a probe.

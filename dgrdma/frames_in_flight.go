@@ -17,6 +17,7 @@ type outstanding interface {
 	Oldest() uint32
 	Next() uint32
 	Limit(now ack.Instant, bytes int) ack.Limit
+	AppLimited(now ack.Instant)
 	PacedUntil(now ack.Instant, bytes int) ack.Instant
 	InFlight() int
 	Lost() int

@@ -2,6 +2,8 @@ package dgrdma
 
 import (
 	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
 )
 
 // restAfter is how long nothing was done when a connection gives back the
@@ -15,4 +17,7 @@ func (s *sending) resting() bool { return s.unacked.InFlight() == 0 && s.inFligh
 func (s *sending) rest() {
 	s.unacked.Shrink()
 	s.inFlight.Rest()
+	if r, ok := s.ctl.(ack.Resting); ok {
+		r.Rest()
+	}
 }

@@ -124,7 +124,7 @@ func TestPathBecomesLongerForFew(t *testing.T) {
 func TestPathBecomesLongerInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := simnet.Link{Latency: 2500 * time.Microsecond, Rate: 1e9}
-		cfg := Config{MTU: 1488}
+		cfg := Config{MTU: 1488, Congestion: CongestionAdaptive}
 		p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
 		defer p.close()
 		time.AfterFunc(time.Second, func() {

@@ -42,6 +42,8 @@ func (o *openConfig) set(key, value string) error {
 		return err
 	case settings.Accept:
 		o.cfg.AcceptAny = v.Word == "any"
+	case settings.Congestion:
+		o.cfg.Congestion = Congestion(v.Word)
 	case settings.Help:
 		o.cfg.NoHelp = !v.On()
 	case settings.SockBuf:

@@ -18,7 +18,7 @@ type pacing struct {
 	next ack.Instant
 }
 
-func (p *pacing) OnSent(now ack.Instant, _ int) { p.next = now.Add(p.gap) }
+func (p *pacing) OnSent(now ack.Instant, _ uint32, _ int) { p.next = now.Add(p.gap) }
 
 func (p *pacing) NextSend(now ack.Instant, _ int) ack.Instant { return max(now, p.next) }
 

@@ -23,7 +23,7 @@ func TestMessagesFillFrames(t *testing.T) {
 	for _, profile := range []Profile{Native(), OpenCPI(false), Legacy(false), card, bytewise} {
 		for limit := settings.LeastFrame; limit < 200; limit += 3 {
 			var frames [][]byte
-			r := newHalfRig(t, uint64(limit), profile, Config{MTU: limit, Trace: &Trace{FrameSent: func(_ PeerName, b []byte, _ bool) {
+			r := newHalfRig(t, uint64(limit), profile, Config{MTU: limit, Congestion: CongestionFixed, Trace: &Trace{FrameSent: func(_ PeerName, b []byte, _ bool) {
 				frames = append(frames, bytes.Clone(b))
 			}}})
 			r.come(1 << 20)

@@ -38,7 +38,7 @@ func openNarrow(t *testing.T, n *simnet.Network, mtu int, cfg Config) (p *pair) 
 // a round trip, before the first transaction that is longer than a frame which every path carries.
 func TestFindsWhatThePathCarries(t *testing.T) {
 	const rtt = 10 * time.Millisecond
-	sure := 5*rtt + 2*time.Millisecond // handshake, two transactions, of which the second grows the window; and acknowledgements wait
+	sure := 6*rtt + 2*time.Millisecond // handshake, two transactions, of which the second opens the window from ten frames; and acknowledgements wait
 	for _, c := range []struct {
 		mtu, carries int
 		loss         float64

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/congestion"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
@@ -67,15 +68,23 @@ func TestWireTooNarrow(t *testing.T) {
 // adapt; but who brings a controller has that.
 func TestControllers(t *testing.T) {
 	var own ack.Controller
-	brings := Config{NewController: func(int) ack.Controller { return own }}
+	brings := Config{Entropy: systemEntropy, NewController: func(int) ack.Controller { return own }}
+	for name, want := range map[Congestion]ack.Controller{
+		"": &congestion.ByPath{}, CongestionAuto: &congestion.ByPath{}, CongestionBBR: &congestion.BBR{}, CongestionAdaptive: &ack.Adaptive{}, CongestionFixed: &ack.FixedWindow{},
+	} {
+		native, cfg := Native(), Config{Entropy: systemEntropy, Congestion: name}
+		if got := cfg.controller(&native, 1490); reflect.TypeOf(got) != reflect.TypeOf(want) {
+			t.Errorf("%q: a controller of type %T, want %T", name, got, want)
+		}
+	}
 	for _, c := range []struct {
 		profile Profile
 		want    ack.Controller
 	}{
-		{Native(), &ack.Adaptive{}}, {FPGA(), &ack.FixedWindow{}}, {OpenCPI(false), &ack.FixedWindow{}}, {OpenCPI(true), &ack.FixedWindow{}},
+		{Native(), &congestion.ByPath{}}, {FPGA(), &ack.FixedWindow{}}, {OpenCPI(false), &ack.FixedWindow{}}, {OpenCPI(true), &ack.FixedWindow{}},
 		{Legacy(false), &ack.FixedWindow{}}, {OpenCPI2(), &ack.Pacer{}},
 	} {
-		for _, cfg := range []*Config{{}, &brings} {
+		for _, cfg := range []*Config{{Entropy: systemEntropy}, &brings} {
 			own = nil
 			if got := cfg.controller(&c.profile, 1490); reflect.TypeOf(got) != reflect.TypeOf(c.want) {
 				t.Errorf("%s: a controller of type %T, want %T", c.profile.Name, got, c.want)

@@ -13,7 +13,7 @@ import (
 // Copied gave back to its owner is in none.
 func TestLostFramesAreTheSameAgain(t *testing.T) {
 	for _, copied := range []bool{false, true} {
-		withFakePeer(t, Config{MTU: 150}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *fakePeer) {
+		withFakePeer(t, Config{MTU: 150, Congestion: CongestionAdaptive}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *fakePeer) {
 			source := pattern(7, 3800)
 			x := &Transaction{Completion: Word(0, 9)}
 			for at, i := 0, 0; at < len(source); i++ {
@@ -79,7 +79,7 @@ func TestLostFramesAreTheSameAgain(t *testing.T) {
 
 // TestFewFramesAreKept checks that what is made again if it is lost takes no memory when it was sent, however much is in flight.
 func TestFewFramesAreKept(t *testing.T) {
-	withFakePeer(t, Config{MTU: 150}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *fakePeer) {
+	withFakePeer(t, Config{MTU: 150, Congestion: CongestionAdaptive}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *fakePeer) {
 		for range 20 {
 			if err := c.Post(write(0, pattern(1, 4000), 0, 1)); err != nil {
 				t.Fatal(err)

@@ -36,7 +36,7 @@ func (s *sending) build(b *outgoing.Batch, now ack.Instant) (more bool) {
 		data := what == lostFrame || what == newData
 		if !data && !counted {
 			counted = true
-			s.countObstacle(why)
+			s.noteObstacle(now, why)
 		}
 		if what != nothing && (b.IsFull() || data && s.inFlight.MayRemake() && !b.Fits(s.inFlight.FullLength())) {
 			return true
@@ -141,7 +141,8 @@ type obstacle uint8
 
 const (
 	mayLeave   obstacle = iota
-	mustWait            // for a time, the peer or a post
+	mustWait            // for a time, or for lost frames
+	noData              // until the program posts some, or the peer ends or allows something
 	windowFull          // of frames
 	wireFull            // says the controller
 )
@@ -153,7 +154,7 @@ func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, unti
 		return nil, mustWait, s.paced(now) // lost frames leave first
 	}
 	if t = s.posted.Next(); t == nil {
-		return nil, mustWait, run.Never
+		return nil, noData, run.Never
 	}
 	switch s.unacked.Limit(now, s.path.Size()) {
 	case ack.WindowFull:
@@ -164,13 +165,13 @@ func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, unti
 		return nil, mustWait, s.paced(now)
 	}
 	if !s.proven && s.unacked.InFlight() > 0 {
-		return nil, mustWait, run.Never
+		return nil, noData, run.Never
 	}
 	if t, until = s.leaving(now, t); t == nil && s.posted.PassAgain() {
 		t, until = s.leaving(now, s.posted.Next())
 	}
 	if t == nil {
-		return nil, mustWait, until
+		return nil, noData, until
 	}
 	return t, mayLeave, now
 }
@@ -188,9 +189,11 @@ func (s *sending) leaving(now ack.Instant, next *Transaction) (t *Transaction, u
 	return t, now
 }
 
-// countObstacle counts that new data was kept back.
-func (s *sending) countObstacle(why obstacle) {
+// noteObstacle counts that new data was kept back, or tells the controller that there is none.
+func (s *sending) noteObstacle(now ack.Instant, why obstacle) {
 	switch why {
+	case noData:
+		s.unacked.AppLimited(now)
 	case windowFull:
 		s.counters.WindowFull++
 	case wireFull:

@@ -35,11 +35,11 @@ type stopGo struct {
 	next  ack.Instant
 }
 
-func (p *stopGo) OnSent(now ack.Instant, bytes int) {
+func (p *stopGo) OnSent(now ack.Instant, order uint32, bytes int) {
 	if p.sent++; p.every > 0 && p.sent%p.every == 0 {
 		p.next = now.Add(time.Millisecond)
 	}
-	p.Controller.OnSent(now, bytes)
+	p.Controller.OnSent(now, order, bytes)
 }
 
 func (p *stopGo) NextSend(now ack.Instant, bytes int) ack.Instant {

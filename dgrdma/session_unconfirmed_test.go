@@ -18,9 +18,9 @@ type lossController struct {
 	sent, acked, lost int
 }
 
-func (c *lossController) OnSent(ack.Instant, int)                 { c.sent++ }
-func (c *lossController) OnAcked(ack.Instant, int, time.Duration) { c.acked++ }
-func (c *lossController) OnLost(ack.Instant, int, bool)           { c.lost++ }
+func (c *lossController) OnSent(ack.Instant, uint32, int)                 { c.sent++ }
+func (c *lossController) OnAcked(ack.Instant, uint32, int, time.Duration) { c.acked++ }
+func (c *lossController) OnLost(ack.Instant, uint32, int, bool)           { c.lost++ }
 
 // early has an endpoint answered by a peer, to which it sends frames of data after its CONFIRM, and returns these.
 func early(t *testing.T, x *Transaction, test func(c *Conn, s *fakePeer, ctl *lossController, sent []frame.SessionFrame)) {

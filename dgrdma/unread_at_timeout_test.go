@@ -130,7 +130,7 @@ func TestReceiveProgressAfterAFullBatch(t *testing.T) {
 	for _, came := range []int{fullBatch - 1, fullBatch} {
 		synctest.Test(t, func(t *testing.T) {
 			link := simnet.Link{Latency: 50 * time.Microsecond}
-			cfg := Config{MTU: 1488, NoHelp: true}
+			cfg := Config{MTU: 1488, NoHelp: true, Congestion: CongestionAdaptive}
 			p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
 			defer p.close()
 			keepPosting(t, p, 20*time.Millisecond, 1, 3000) // it is measured

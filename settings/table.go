@@ -45,6 +45,11 @@ var (
 		Option: "window", Field: "Window", Flag: "window", Value: "FRAMES", Means: "frames waiting for acknowledgement",
 		Least: 1, Most: ack.MaxWindow, Without: "the profile's",
 	}
+	Congestion = &Setting{
+		Option: "cc", Field: "Congestion", Value: "NAME", Means: "congestion control, of peers of our own kind", Kind: Choice,
+		Words: []string{"auto", "bbr", "adaptive", "fixed"}, Choices: "auto (bbr, but adaptive on paths with round trips below a millisecond), bbr, adaptive (takes what it can get) or fixed (only the window)",
+		Without: "auto",
+	}
 	PeerBuffer = &Setting{
 		Option: "peerbuf", Field: "PeerBuffer", Value: "BYTES", Means: "socket buffer of peers that never acknowledge, by which they are paced", Bytes: true,
 		Least: 16384, Most: 1 << 30, Without: "the profile's",
@@ -131,6 +136,6 @@ var (
 
 // All are the settings in the order in which documentation has them.
 var All = []*Setting{
-	ID, Profile, MTU, Frame, Window, PeerBuffer, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
+	ID, Profile, MTU, Frame, Window, Congestion, PeerBuffer, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
 	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, XDP, Max,
 }

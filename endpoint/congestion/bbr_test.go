@@ -1,0 +1,216 @@
+package congestion
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/tests/fixture"
+)
+
+const ms = time.Millisecond
+
+// eachPath runs a test on paths of 10 and 100 Mbit/s, 2 to 300 ms, with queues of a quarter to four of what the path holds.
+func eachPath(t *testing.T, losses []float64, test func(t *testing.T, b *bottleneck, rtt time.Duration, queue float64)) {
+	for _, rate := range []float64{10e6, 100e6} {
+		for _, rtt := range []time.Duration{2 * ms, 20 * ms, 100 * ms, 300 * ms} {
+			for _, queue := range []float64{.25, 1, 4} {
+				for _, loss := range losses {
+					t.Run(fmt.Sprintf("%.0fM %v queue %v loss %v", rate/1e6, rtt, queue, loss), func(t *testing.T) {
+						t.Parallel()
+						b := newBottleneck(1, rate, max(queue*rate/8*rtt.Seconds(), 3000))
+						b.loss = loss
+						test(t, b, rtt, queue)
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestAlone checks what a flow carries that has a path for itself, what it drops at the queue, and how full the queue stands.
+func TestAlone(t *testing.T) {
+	eachPath(t, []float64{0, .01, .05}, func(t *testing.T, b *bottleneck, rtt time.Duration, queue float64) {
+		f := b.flow(NewBBR(testMTU, 7), rtt, 0)
+		b.run(max(5*time.Second, 30*rtt))
+		carried := b.rates(5 * time.Second)[0] / 8 / b.rate
+		dropped := float64(b.dropped) / float64(b.offered)
+		b.delays = nil
+		b.run(time.Duration(b.now) + 5*time.Second)
+		// A path of 2 ms and 10 Mbit/s holds less than two frames, and four are always in flight.
+		held := b.rate * rtt.Seconds() / testMTU
+		least, most := .935-b.loss, .04
+		if b.loss > .01 && queue < 1 {
+			least = .6 // the queue is too short to tell its losses from those of the path
+		}
+		if held < 8 {
+			most = .11
+		}
+		if carried < least || dropped > most {
+			t.Errorf("%.3f of the path carried, need %.3f; %.3f dropped, may be %.3f: %v", carried, least, dropped, most, f.ctl)
+		}
+		if standing := quantile(b.delays, .95); queue == 4 && b.loss == 0 && held >= 8 && standing > rtt*5/4 {
+			t.Errorf("frames wait %v in the queue, round trip %v: %v", standing, rtt, f.ctl)
+		}
+	})
+}
+
+// TestFirstMegabyte checks that it takes no longer than with CUBIC, and that little of it is dropped at the queue.
+func TestFirstMegabyte(t *testing.T) {
+	eachPath(t, []float64{0, .01}, func(t *testing.T, b *bottleneck, rtt time.Duration, queue float64) {
+		rival := newBottleneck(1, b.rate*8, b.queue)
+		rival.loss = b.loss
+		took := func(b *bottleneck, ctl ack.Controller) time.Duration {
+			f := b.flow(ctl, rtt, 0)
+			f.left = 1e6
+			b.run(time.Minute)
+			return time.Duration(f.done)
+		}
+		ours, cubic := took(b, NewBBR(testMTU, 9)), took(rival, newCubic())
+		if ours == 0 || ours > cubic*11/10+10*ms {
+			t.Errorf("took %v, cubic %v", ours, cubic)
+		}
+		if dropped := float64(b.dropped) / float64(b.offered); dropped > .15 {
+			t.Errorf("%.3f dropped", dropped)
+		}
+	})
+}
+
+// share runs flows on 20 Mbit/s with a queue of so many round trips of 40 ms, begun so long one after the other, and returns what each gets
+// of it in the 30 s from half a minute after the last one began.
+func share(seed uint64, queue float64, every time.Duration, flows ...*flow) []float64 {
+	b := newBottleneck(seed, 20e6, queue*20e6/8*.04)
+	for i, f := range flows {
+		b.flow(f.ctl, f.rtt, time.Duration(i)*every)
+	}
+	b.run(time.Duration(len(flows)-1)*every + 30*time.Second)
+	return b.rates(30 * time.Second)
+}
+
+func someBBR(seed uint64, n int, rtt time.Duration) (flows []*flow) {
+	for i := range n {
+		flows = append(flows, &flow{ctl: NewBBR(testMTU, seed*100+uint64(i)), rtt: rtt})
+	}
+	return flows
+}
+
+func someCubic(n int, rtt time.Duration) (flows []*flow) {
+	for range n {
+		flows = append(flows, &flow{ctl: newCubic(), rtt: rtt})
+	}
+	return flows
+}
+
+// TestBesideCubic checks that both sides get what they are due.
+func TestBesideCubic(t *testing.T) {
+	for _, queue := range []float64{.25, 1, 4} {
+		for _, rivals := range []int{1, 4} {
+			t.Run(fmt.Sprintf("queue %v, %d of cubic", queue, rivals), func(t *testing.T) {
+				t.Parallel()
+				ours := 0.0
+				for seed := range uint64(4) {
+					r := share(seed, queue, 0, append(someBBR(seed, 1, 40*ms), someCubic(rivals, 40*ms)...)...)
+					ours += r[0] / 20e6 / 4
+				}
+				t.Logf("%.2f of the path", ours)
+				if rivals == 1 && (ours < .3 || ours > .7) || rivals == 4 && (ours > .4 || ours < .1) {
+					t.Error("that is not a share")
+				}
+			})
+		}
+	}
+}
+
+// TestBesideItself checks that flows get equal shares, whenever they began.
+func TestBesideItself(t *testing.T) {
+	for _, queue := range []float64{.25, 1, 4} {
+		for _, n := range []int{2, 4, 8} {
+			for _, every := range []time.Duration{0, 8 * time.Second} {
+				t.Run(fmt.Sprintf("queue %v, %d every %v", queue, n, every), func(t *testing.T) {
+					t.Parallel()
+					sum := 0.0
+					for seed := range uint64(3) {
+						sum += jain(share(seed, queue, every, someBBR(seed, n, 40*ms)...))
+					}
+					t.Logf("Jain's index is %.3f", sum/3)
+					if sum/3 < .93 {
+						t.Error("less than .93")
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLongerRoundTrip checks that a flow of a longer round trip is not starved.
+func TestLongerRoundTrip(t *testing.T) {
+	for _, queue := range []float64{.25, 1, 4} {
+		r := share(3, queue, 0, append(someBBR(3, 1, 40*ms), &flow{ctl: NewBBR(testMTU, 5), rtt: 200 * ms})...)
+		if r[0] < .15*20e6 || r[1] < .15*20e6 {
+			t.Errorf("queue %v: %v Mbit/s at 40 and 200 ms", queue, mbit(r))
+		}
+	}
+}
+
+// TestRateChanges checks that a path that becomes slower is not flooded, and that one that becomes faster is used.
+func TestRateChanges(t *testing.T) {
+	b := newBottleneck(1, 100e6, 100e6/8*.04)
+	f := b.flow(NewBBR(testMTU, 7), 40*ms, 0)
+	b.run(10 * time.Second)
+	b.rate = 10e6 / 8
+	b.run(13 * time.Second)
+	offered, dropped := b.offered, b.dropped
+	b.run(20 * time.Second)
+	if share := float64(b.dropped-dropped) / float64(b.offered-offered); share > .05 {
+		t.Errorf("%.3f dropped from 3 s after the path became slower: %v", share, f.ctl)
+	}
+	b.rate = 100e6 / 8
+	b.run(25 * time.Second)
+	if r := b.rates(5 * time.Second); r[0] < .9*100e6 {
+		t.Errorf("%v Mbit/s from 5 s after the path became faster: %v", mbit(r), f.ctl)
+	}
+}
+
+// TestIdleRestart checks that a flow that was idle begins again at the rate that it had, and with no burst.
+func TestIdleRestart(t *testing.T) {
+	b := newBottleneck(1, 20e6, 20e6/8*.04/4)
+	f := b.flow(NewBBR(testMTU, 7), 40*ms, 0)
+	b.run(10 * time.Second)
+	f.left = 0
+	b.run(12 * time.Second)
+	dropped := b.dropped
+	f.left = -1
+	b.at(b.now, f.send)
+	if r := b.rates(time.Second); r[0] < .8*20e6 || b.dropped-dropped > 5*testMTU {
+		t.Errorf("%v Mbit/s of 20 in the second after idleness, %d bytes dropped", mbit(r), b.dropped-dropped)
+	}
+}
+
+// TestZeroAllocs checks that frames cost no memory once some are in flight.
+func TestZeroAllocs(t *testing.T) {
+	for name, ctl := range map[string]ack.Controller{"bbr": NewBBR(testMTU, 1), "by path": NewByPath(testMTU, 1)} {
+		now, order := ack.Instant(0), uint32(0)
+		turn := func() {
+			for range 20 {
+				order++
+				ctl.OnSent(now, order, testMTU)
+			}
+			now = now.Add(10 * ms)
+			for i := range uint32(20) {
+				if i == 7 {
+					ctl.OnLost(now, order-i, testMTU, false)
+					continue
+				}
+				ctl.OnAcked(now, order-i, testMTU, 10*ms)
+			}
+			ctl.EndBatch(now)
+			ctl.NextSend(now, testMTU)
+			ctl.OnAppLimited(now)
+		}
+		turn()
+		if n := fixture.Allocations(1000, turn); n != 0 {
+			t.Errorf("%s: %v allocations per batch", name, n)
+		}
+	}
+}

@@ -1,0 +1,345 @@
+package congestion
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+)
+
+const testMTU = 1448
+
+// bottleneck is a link that several flows share, in virtual time: a rate and a queue of so many bytes, of which what does not fit is dropped.
+type bottleneck struct {
+	rate   float64 // bytes per second
+	queue  float64 // bytes
+	loss   float64 // of what left the queue
+	rng    *rand.Rand
+	now    ack.Instant
+	free   ack.Instant
+	events eventQueue
+	serial int
+	flows  []*flow
+
+	offered, dropped int64
+	delays           []time.Duration // in the queue, of each frame
+}
+
+type event struct {
+	at     ack.Instant
+	serial int
+	do     func()
+}
+
+type eventQueue []event
+
+func (q eventQueue) Len() int { return len(q) }
+func (q eventQueue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].serial < q[j].serial
+}
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *eventQueue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *eventQueue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	*q = (*q)[:last]
+	return e
+}
+
+// newBottleneck makes one of so many bits per second.
+func newBottleneck(seed uint64, bits float64, queueBytes float64) *bottleneck {
+	return &bottleneck{rate: bits / 8, queue: queueBytes, rng: rand.New(rand.NewPCG(seed, 1))}
+}
+
+func (b *bottleneck) at(t ack.Instant, do func()) {
+	b.serial++
+	heap.Push(&b.events, event{max(t, b.now), b.serial, do})
+}
+
+// run goes on until a moment.
+func (b *bottleneck) run(until time.Duration) {
+	for len(b.events) > 0 && b.events[0].at <= ack.Instant(until) {
+		e := heap.Pop(&b.events).(event)
+		b.now = e.at
+		e.do()
+	}
+	b.now = ack.Instant(until)
+}
+
+// flow is a sender that always has something to send, or so many bytes, and its receiver.
+type flow struct {
+	b        *bottleneck
+	ctl      ack.Controller
+	rtt      time.Duration
+	start    ack.Instant
+	left     int64 // to send; < 0: without end
+	order    uint32
+	wire     []sentFrame // in order
+	inFlight int64
+	arrived  int64 // bytes
+	dropped  int64
+	sent     int64
+	wake     ack.Instant
+	smoothed time.Duration
+	heard    ack.Instant
+	done     ack.Instant
+	ackEvery time.Duration
+}
+
+type sentFrame struct {
+	order uint32
+	at    ack.Instant
+	gone  bool
+}
+
+func (b *bottleneck) flow(ctl ack.Controller, rtt, start time.Duration) *flow {
+	f := &flow{b: b, ctl: ctl, rtt: rtt, start: ack.Instant(start), left: -1, smoothed: 0}
+	b.flows = append(b.flows, f)
+	b.at(f.start, f.send)
+	return f
+}
+
+func (f *flow) send() {
+	now := f.b.now
+	for (f.left != 0) && (f.inFlight == 0 || f.inFlight < int64(f.ctl.Window())) {
+		if at := f.ctl.NextSend(now, testMTU); at > now {
+			if f.wake <= now || at < f.wake {
+				f.wake = at
+				f.b.at(at, f.send)
+			}
+			return
+		}
+		f.transmit()
+	}
+	if f.left == 0 {
+		f.ctl.OnAppLimited(now)
+	}
+}
+
+func (f *flow) transmit() {
+	now, b := f.b.now, f.b
+	f.order++
+	order := f.order
+	if f.left > 0 {
+		f.left = max(f.left-testMTU, 0)
+	}
+	if f.inFlight == 0 {
+		f.heard = now
+		f.arm()
+	}
+	f.wire = append(f.wire, sentFrame{order: order, at: now})
+	f.inFlight += testMTU
+	f.sent += testMTU
+	f.ctl.OnSent(now, order, testMTU)
+
+	b.offered += testMTU
+	backlog := max(b.free.Sub(now), 0).Seconds() * b.rate
+	if backlog+testMTU > b.queue+testMTU {
+		b.dropped += testMTU
+		f.dropped += testMTU
+		return
+	}
+	b.free = max(b.free, now).Add(time.Duration(testMTU / b.rate * 1e9))
+	b.delays = append(b.delays, b.free.Sub(now))
+	if b.rng.Float64() < b.loss {
+		return
+	}
+	back := b.free.Add(f.rtt)
+	if f.ackEvery > 0 {
+		back = ack.Instant((time.Duration(back)/f.ackEvery + 1) * f.ackEvery)
+	}
+	b.at(back, func() { f.acked(order, now) })
+}
+
+func (f *flow) acked(order uint32, sent ack.Instant) {
+	now := f.b.now
+	i, ok := slices.BinarySearchFunc(f.wire, order, func(s sentFrame, o uint32) int { return int(int64(s.order) - int64(o)) })
+	if !ok || f.wire[i].gone {
+		return
+	}
+	f.wire[i].gone = true
+	f.inFlight -= testMTU
+	f.arrived += testMTU
+	f.heard = now
+	rtt := now.Sub(sent)
+	if f.smoothed == 0 {
+		f.smoothed = rtt
+	}
+	f.smoothed += (rtt - f.smoothed) / 8
+	f.ctl.OnAcked(now, order, testMTU, rtt)
+	for j := range f.wire[:i] {
+		if s := &f.wire[j]; !s.gone && s.order+3 <= order {
+			f.lose(s, false)
+		}
+	}
+	f.compact()
+	f.ctl.EndBatch(now)
+	if f.left == 0 && f.inFlight == 0 && f.done == 0 {
+		f.done = now
+	}
+	f.send()
+}
+
+func (f *flow) lose(s *sentFrame, timeout bool) {
+	s.gone = true
+	f.inFlight -= testMTU
+	if f.left >= 0 {
+		f.left += testMTU
+	}
+	f.ctl.OnLost(f.b.now, s.order, testMTU, timeout)
+}
+
+func (f *flow) compact() {
+	for len(f.wire) > 0 && f.wire[0].gone {
+		f.wire = f.wire[1:]
+	}
+}
+
+// arm has a timeout looked for.
+func (f *flow) arm() {
+	wait := time.Second // RFC 6298 section 2
+	if f.smoothed > 0 {
+		wait = max(2*f.smoothed+50*time.Millisecond, 200*time.Millisecond)
+	}
+	f.b.at(f.heard.Add(wait), func() {
+		if f.inFlight == 0 {
+			return
+		}
+		if f.b.now.Sub(f.heard) >= wait {
+			for i := range f.wire {
+				if !f.wire[i].gone {
+					f.lose(&f.wire[i], true)
+				}
+			}
+			f.compact()
+			f.ctl.EndBatch(f.b.now)
+			f.heard = f.b.now
+			f.send()
+			return
+		}
+		f.arm()
+	})
+}
+
+// rates returns what arrives of each flow from now for a time, in bits per second.
+func (b *bottleneck) rates(d time.Duration) []float64 {
+	before := make([]int64, len(b.flows))
+	for i, f := range b.flows {
+		before[i] = f.arrived
+	}
+	b.run(time.Duration(b.now) + d)
+	r := make([]float64, len(b.flows))
+	for i, f := range b.flows {
+		r[i] = float64(f.arrived-before[i]) * 8 / d.Seconds()
+	}
+	return r
+}
+
+// jain is how even shares are: 1 if all are equal.
+func jain(rates []float64) float64 {
+	sum, squares := 0.0, 0.0
+	for _, r := range rates {
+		sum += r
+		squares += r * r
+	}
+	return sum * sum / (float64(len(rates)) * squares)
+}
+
+func mbit(rates []float64) []float64 {
+	out := make([]float64, len(rates))
+	for i, r := range rates {
+		out[i] = float64(int(r/1e4)) / 100
+	}
+	return out
+}
+
+func quantile(d []time.Duration, q float64) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	s := slices.Clone(d)
+	slices.Sort(s)
+	return s[int(q*float64(len(s)-1))]
+}
+
+// cubic is a rival: RFC 9438, without pacing, with a slow start that ends at the first loss or when round trips grow (RFC 9406).
+type cubic struct {
+	window, threshold, most, k, origin float64
+	epoch                              ack.Instant
+	recovery                           uint32
+	last                               uint32
+	minRTT, rtt                        time.Duration
+	est                                float64
+}
+
+func newCubic() *cubic { return &cubic{window: 10, threshold: 1e9} }
+
+func (c *cubic) Window() int                                 { return int(c.window * testMTU) }
+func (c *cubic) NextSend(now ack.Instant, _ int) ack.Instant { return now }
+func (c *cubic) OnSent(_ ack.Instant, order uint32, _ int)   { c.last = order }
+func (c *cubic) OnAppLimited(ack.Instant)                    {}
+func (c *cubic) OnSpurious(ack.Instant)                      {}
+func (c *cubic) EndBatch(ack.Instant)                        {}
+func (c *cubic) OnAcked(now ack.Instant, order uint32, _ int, rtt time.Duration) {
+	if c.minRTT == 0 || rtt < c.minRTT {
+		c.minRTT = rtt
+	}
+	c.rtt = rtt
+	if c.window < c.threshold {
+		c.window++
+		if grow := min(max(c.minRTT/8, 4*time.Millisecond), 16*time.Millisecond); rtt > c.minRTT+grow && c.window > 16 {
+			c.threshold = c.window
+		}
+		return
+	}
+	if c.epoch == 0 {
+		c.epoch = now
+		if c.most < c.window {
+			c.k, c.origin = 0, c.window
+		} else {
+			c.k, c.origin = cbrt((c.most-c.window)/0.4), c.most
+		}
+		c.est = c.window
+	}
+	t := (now.Sub(c.epoch) + c.minRTT).Seconds() - c.k
+	target := min(max(c.origin+0.4*t*t*t, c.window), 1.5*c.window)
+	c.est += 0.529 / c.window
+	if target > c.window {
+		c.window += (target - c.window) / c.window
+	}
+	c.window = max(c.window, c.est)
+}
+
+func (c *cubic) OnLost(_ ack.Instant, order uint32, _ int, timeout bool) {
+	if int32(order-c.recovery) <= 0 {
+		return
+	}
+	c.recovery = c.last
+	c.most = c.window
+	c.window = max(c.window*0.7, 2)
+	c.threshold = c.window
+	c.epoch = 0
+	if timeout {
+		c.window = 2
+	}
+}
+
+func cbrt(x float64) float64 {
+	y := 1.0
+	for range 60 {
+		y = (2*y + x/(y*y)) / 3
+	}
+	return y
+}
+
+func TestBottleneckAlone(t *testing.T) {
+	b := newBottleneck(1, 20e6, 100_000)
+	b.flow(newCubic(), 40*time.Millisecond, 0)
+	b.run(5 * time.Second)
+	if r := b.rates(20 * time.Second); r[0] < 0.9*20e6 || r[0] > 20.1e6 {
+		t.Errorf("cubic alone carries %v Mbit/s of 20", mbit(r))
+	}
+}

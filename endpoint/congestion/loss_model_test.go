@@ -1,0 +1,61 @@
+package congestion
+
+import (
+	"testing"
+	"time"
+)
+
+// TestBaseLoss checks that what a path loses by chance is known, and is not taken for congestion; and that what own frames overflow is not
+// taken for chance.
+func TestBaseLoss(t *testing.T) {
+	for _, c := range []struct{ loss, least, most float64 }{{0, 0, .004}, {.01, .005, .02}, {.05, .035, .07}} {
+		b := newBottleneck(4, 20e6, 20e6/8*.04)
+		b.loss = c.loss
+		ctl := NewBBR(testMTU, 7)
+		b.flow(ctl, 40*ms, 0)
+		b.run(20 * time.Second)
+		if got := ctl.loss.base.share(); got < c.least || got > c.most {
+			t.Errorf("%.4f is taken for chance, where %.2f is", got, c.loss)
+		}
+	}
+}
+
+// TestPolicer checks that a path without a queue, which drops what is too much, is not flooded.
+func TestPolicer(t *testing.T) {
+	b := newBottleneck(4, 20e6, 2*testMTU)
+	ctl := NewBBR(testMTU, 7)
+	b.flow(ctl, 40*ms, 0)
+	b.run(5 * time.Second)
+	offered, dropped := b.offered, b.dropped
+	r := b.rates(20 * time.Second)
+	if share := float64(b.dropped-dropped) / float64(b.offered-offered); share > .08 || r[0] < .7*20e6 {
+		t.Errorf("%.3f dropped, %v Mbit/s of 20: %v", share, mbit(r), ctl)
+	}
+}
+
+// TestMetQueue checks that a round trip says of a queue what it can say, and no more.
+func TestMetQueue(t *testing.T) {
+	m := minimumRTT{rtt: 40 * ms}
+	m.longest[1] = 50 * ms
+	for rtt, want := range map[time.Duration]queueing{0: unknown, 41 * ms: empty, 43 * ms: filled, 50 * ms: filled} {
+		if got := m.met(rtt); got != want {
+			t.Errorf("%v: %d, want %d", rtt, got, want)
+		}
+	}
+	m.longest[1] = 42 * ms
+	if got := m.met(42 * ms); got != unknown {
+		t.Errorf("where round trips are alike, one says %d", got)
+	}
+}
+
+// TestSpurious checks that bounds are taken back that losses made which were none.
+func TestSpurious(t *testing.T) {
+	b := NewBBR(testMTU, 1)
+	b.loss.longTerm, b.loss.undoLong = 10_000, 50_000
+	b.loss.shortTerm, b.loss.undoShort = 10_000, bbrUnknown
+	b.bandwidth.low, b.bandwidth.undone = 1e5, 1e6
+	b.OnSpurious(0)
+	if b.loss.longTerm != 50_000 || b.loss.shortTerm != bbrUnknown || b.bandwidth.low != 1e6 {
+		t.Errorf("%+v", b.loss)
+	}
+}
