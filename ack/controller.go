@@ -49,6 +49,9 @@ type Controller interface {
 // Resting is a Controller with memory for frames in flight, which it gives back when none is for long.
 type Resting interface{ Rest() }
 
+// Distant is a Controller that says whether a path is so long that it may hold more frames than the usual window.
+type Distant interface{ IsFar() bool }
+
 // FixedWindow is a Controller that never changes its mind: right for a link
 // that nobody else uses, as between a host and an FPGA card.
 type FixedWindow struct {

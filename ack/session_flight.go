@@ -24,6 +24,7 @@ const (
 type FlightConfig struct {
 	Epoch    uint32        // ids begin after it
 	Window   int           // frames that may wait for acknowledgement, at most MostAhead
+	Far      int           // so many, where the controller says that the path is far; at least Window
 	MinRTO   time.Duration // least time before an unacknowledged frame is sent again
 	MaxRTO   time.Duration // most time between tries
 	AckDelay time.Duration // how long the peer may hold back an acknowledgement
@@ -40,6 +41,7 @@ type FlightConfig struct {
 // twice, change nothing.
 type Flight struct {
 	cfg    FlightConfig
+	window int // frames that may wait: of cfg
 	ctl    Controller
 	rtt    RTT
 	frames []flightFrame // by id modulo a power of two; grows up to Window
@@ -93,7 +95,7 @@ func (s *flightFrame) told() uint8 { return min(s.copies, frame.MostCopies) }
 func (f *Flight) Init(now Instant, cfg FlightConfig, ctl Controller) {
 	frames := f.frames
 	clear(frames)
-	*f = Flight{cfg: cfg, ctl: ctl, frames: frames, next: cfg.Epoch + 1, oldest: cfg.Epoch + 1, order: 1, progress: now, looked: now}
+	*f = Flight{cfg: cfg, window: cfg.Window, ctl: ctl, frames: frames, next: cfg.Epoch + 1, oldest: cfg.Epoch + 1, order: 1, progress: now, looked: now}
 }
 
 // Next returns the id that the next new frame gets.
@@ -119,7 +121,7 @@ func (f *Flight) RTT() *RTT { return &f.rtt }
 
 // Limit reports whether a new frame of that many bytes may leave now. The id is part of it: an id beyond the peer's window is refused there.
 func (f *Flight) Limit(now Instant, bytes int) Limit {
-	if f.InFlight() > 0 && int(f.next-f.oldest) >= f.cfg.Window {
+	if f.InFlight() > 0 && int(f.next-f.oldest) >= f.window {
 		return WindowFull
 	}
 	return f.room(now, bytes)
@@ -420,4 +422,9 @@ func (f *Flight) advance(now Instant) {
 func (f *Flight) EndBatch(now Instant) {
 	f.findLost(now, now)
 	f.ctl.EndBatch(now)
+	if path, ok := f.ctl.(Distant); ok {
+		if f.window = f.cfg.Window; path.IsFar() {
+			f.window = max(f.cfg.Far, f.cfg.Window)
+		}
+	}
 }

@@ -22,7 +22,7 @@ func (w sessionWire) forget(now ack.Instant) { w.initSent(now) }
 func (n *sessionSending) initSent(now ack.Instant) {
 	p := &n.terms.profile
 	n.frames.Number(now, ack.FlightConfig{
-		Epoch: uint32(n.m.Local), Window: p.Window, MinRTO: p.MinTimeout, MaxRTO: n.mostTimeout(),
+		Epoch: uint32(n.m.Local), Window: p.Window, Far: n.terms.farWindow(), MinRTO: p.MinTimeout, MaxRTO: n.mostTimeout(),
 		AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery, GiveUp: n.terms.cfg.GiveUp,
 	}, n.ctl)
 }

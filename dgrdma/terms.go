@@ -34,6 +34,17 @@ type terms struct {
 	frameSize atomic.Int32  // length of a full frame, as far as is known: what is posted is measured by it
 }
 
+// mostFar is how many frames may wait for acknowledgement on a far path: 300 ms of 100 Mbit/s, twice, as the controller probes.
+const mostFar = 8192
+
+// farWindow returns how many frames may wait on a far path. Who chose a window has that everywhere.
+func (t *terms) farWindow() int {
+	if t.cfg.Window != 0 {
+		return t.profile.Window
+	}
+	return max(t.profile.Window, mostFar)
+}
+
 func (t *terms) name() PeerName { return t.peer.name() }
 
 func (t *terms) key() peerKey { return peerKey{ids{t.peer.As, t.peer.ID}, t.peer.Addr} }

@@ -73,6 +73,7 @@ type BBR struct {
 var (
 	_ ack.Controller = (*BBR)(nil)
 	_ ack.Resting    = (*BBR)(nil)
+	_ ack.Distant    = (*BBR)(nil)
 )
 
 // NewBBR returns a BBR for frames of up to mtu bytes. The seed makes that several do not probe at the same moments.
@@ -251,6 +252,9 @@ func (b *BBR) windowBound() int64 {
 	}
 	return min(most, b.loss.shortTerm)
 }
+
+// IsFar implements [ack.Distant].
+func (b *BBR) IsFar() bool { return true }
 
 // adopt takes over what is in flight from another controller.
 func (b *BBR) adopt(now ack.Instant, inFlight int64) {

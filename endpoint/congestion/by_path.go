@@ -33,6 +33,7 @@ type ByPath struct {
 var (
 	_ ack.Controller = (*ByPath)(nil)
 	_ ack.Resting    = (*ByPath)(nil)
+	_ ack.Distant    = (*ByPath)(nil)
 )
 
 // NewByPath returns a ByPath for frames of up to mtu bytes. The seed is that of [NewBBR].
@@ -42,6 +43,9 @@ func NewByPath(mtu int, seed uint64) *ByPath {
 
 // IsNear reports whether the path is near.
 func (p *ByPath) IsNear() bool { return p.near }
+
+// IsFar implements [ack.Distant].
+func (p *ByPath) IsFar() bool { return !p.near }
 
 // OnSent implements [ack.Controller].
 func (p *ByPath) OnSent(now ack.Instant, order uint32, bytes int) {
