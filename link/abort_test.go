@@ -108,6 +108,7 @@ func TestAbortIsBounded(t *testing.T) {
 		n := newNet(t, 1)
 		a, _, out, _ := pair(t, n, nil, nil)
 		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Loss: 1})
+		n.sim.Link(simnet.Addr(2), simnet.Addr(1), simnet.Link{Loss: 1}) // a peer that is heard is not gone
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		began := time.Now()
