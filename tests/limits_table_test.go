@@ -63,6 +63,7 @@ var limits = []struct {
 		{"letters of a channel", "dgrdma.mostLetters", false, "", "a letter is settled with `ErrQueueFull`", "`dgrdma_peer_queue_full_total`", "TestFlowsAndLettersAreBounded"},
 		{"a letter", "dgrdma.MaxLetter", true, "", "it is settled with `ErrTooLarge`; of one that comes nothing is read", "`dgrdma_peer_messages_swallowed_total`", "TestLettersOfAnyLength"},
 		{"frames that wait for acknowledgement", "ack.MaxWindow", false, ", or `Window`, or the profile's", "frames wait", "`dgrdma_peer_window_full_total`, `dgrdma_peer_congested_total`", "TestSenderWindow"},
+		{"the same on a far path, where no window is chosen", "dgrdma.mostFar", false, "", "frames wait", "`dgrdma_peer_window_full_total`, `dgrdma_peer_congested_total`", "TestFarWindow"},
 		{"transactions of a connection that began and are not acknowledged", "endpoint/foreign.MostBegun", false, ", or the profile's", "the next ones wait", "none: nothing is lost", "TestNext"},
 		{"frames, and bytes that stay with the program, of a call of the system", "endpoint/outgoing.MaxBatch", false, "", "the others go with the next", "none: nothing waits for long", "TestBatchIsBounded"},
 		{"services of an endpoint", "frame.MostServices", false, "", "`Serve` fails", "the error", "TestServicesAreFull"},
