@@ -11,12 +11,15 @@ import (
 
 const ms = time.Millisecond
 
-// eachPath runs a test on paths of 10 and 100 Mbit/s, 2 to 300 ms, with queues of a quarter to four of what the path holds.
+// eachPath runs a test on paths of 10 and some of 100 Mbit/s, 2 to 300 ms, with queues of a quarter to four of what the path holds.
 func eachPath(t *testing.T, losses []float64, test func(t *testing.T, b *bottleneck, rtt time.Duration, queue float64)) {
 	for _, rate := range []float64{10e6, 100e6} {
 		for _, rtt := range []time.Duration{2 * ms, 20 * ms, 100 * ms, 300 * ms} {
 			for _, queue := range []float64{.25, 1, 4} {
 				for _, loss := range losses {
+					if rate > 10e6 && (loss > .01 || queue == 4) {
+						continue // as with 10 Mbit/s, and ten times as many frames
+					}
 					t.Run(fmt.Sprintf("%.0fM %v queue %v loss %v", rate/1e6, rtt, queue, loss), func(t *testing.T) {
 						t.Parallel()
 						b := newBottleneck(1, rate, max(queue*rate/8*rtt.Seconds(), 3000))
@@ -130,11 +133,11 @@ func TestBesideItself(t *testing.T) {
 				t.Run(fmt.Sprintf("queue %v, %d every %v", queue, n, every), func(t *testing.T) {
 					t.Parallel()
 					sum := 0.0
-					for seed := range uint64(3) {
+					for seed := range uint64(2) {
 						sum += jain(share(seed, queue, every, someBBR(seed, n, 40*ms)...))
 					}
-					t.Logf("Jain's index is %.3f", sum/3)
-					if sum/3 < .93 {
+					t.Logf("Jain's index is %.3f", sum/2)
+					if sum/2 < .93 {
 						t.Error("less than .93")
 					}
 				})
