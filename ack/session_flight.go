@@ -11,9 +11,9 @@ const (
 	// answersKept is of how many frames that were sent again the times are kept when they have been acknowledged: a copy that
 	// arrives then tells how late it was. Arbitrary.
 	answersKept = 64
-	// mostCopies is how many times the oldest frame is sent again to a peer that is heard. With four of five copies lost, or what answers them,
-	// one frame of a million is. It is less than what is counted. Arbitrary.
-	mostCopies = 64
+	// mostCopies is how many times the oldest frame is sent again to a peer that is heard. With three of four copies lost, or what answers them,
+	// one frame of a hundred thousand is. Arbitrary.
+	mostCopies = 40
 	// heldKeeps is how many times frames have to be lost until one is forgotten that came later than a timeout. Arbitrary.
 	heldKeeps = 64
 	// noDelay is the least delay of an echo by which nothing can be measured: the frame format tells no longer ones.

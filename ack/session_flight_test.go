@@ -389,7 +389,7 @@ func TestFlightLives(t *testing.T) {
 		each   time.Duration
 		want   Instant
 	}{
-		{Instant(time.Hour), time.Second, Instant(65 * time.Second)},
+		{Instant(time.Hour), time.Second, Instant((mostCopies + 1) * time.Second)},
 		{Instant(time.Hour), 100 * time.Millisecond, Instant(20 * time.Second)},
 		{Instant(30 * time.Second), time.Second, Instant(40 * time.Second)},
 	} {

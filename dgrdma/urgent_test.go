@@ -1,6 +1,7 @@
 package dgrdma
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,12 +32,13 @@ func TestUrgentWithoutEnd(t *testing.T) {
 				}
 				defer p.a.Close()
 				p.toB = p.connect(p.a, Peer{ID: 2, Addr: addrB})
-				over, ended := false, make(chan struct{}, 4)
+				var over atomic.Bool
+				ended := make(chan struct{}, 4)
 				for i := range uint32(4) {
 					again := write(64+8*i, nil, 64+8*i, 1)
 					again.Urgent = true
 					again.Done = func(tx *Transaction, err error) {
-						if err != nil || over {
+						if err != nil || over.Load() {
 							ended <- struct{}{}
 						} else if err := p.toB.Post(tx); err != nil {
 							t.Error(err)
@@ -51,7 +53,7 @@ func TestUrgentWithoutEnd(t *testing.T) {
 				if took := time.Since(began); err != nil || took > time.Second {
 					t.Errorf("%v, after %v", err, took)
 				}
-				over = true
+				over.Store(true)
 				for range 4 {
 					<-ended
 				}

@@ -223,6 +223,10 @@ func (b *BBR) setPacing(gain float64) {
 	if rate > b.pace.rate || b.full.reached && rate > 0 {
 		b.pace.rate = rate
 	}
+	if rtt := b.path.known(); rtt > 0 {
+		// A frame each round trip harms nobody. Where nothing gets through for a time, what is measured is how rarely frames were tried.
+		b.pace.rate = max(b.pace.rate, float64(b.mtu)/rtt.Seconds())
+	}
 }
 
 // setWindow sets how many bytes may be in flight (section 5.6.4).
