@@ -47,8 +47,8 @@ var (
 	}
 	Congestion = &Setting{
 		Option: "cc", Field: "Congestion", Value: "NAME", Means: "congestion control, of peers of our own kind", Kind: Choice,
-		Words: []string{"auto", "bbr", "adaptive", "fixed"}, Choices: "auto (bbr, but adaptive on paths with round trips below a millisecond), bbr, adaptive (takes what it can get) or fixed (only the window)",
-		Without: "auto",
+		Words: []string{Auto, "bbr", "adaptive", "fixed"}, Choices: "auto (bbr, but adaptive on paths with round trips below a millisecond), bbr, adaptive (takes what it can get) or fixed (only the window)",
+		Without: Auto,
 	}
 	PeerBuffer = &Setting{
 		Option: "peerbuf", Field: "PeerBuffer", Value: "BYTES", Means: "socket buffer of peers that never acknowledge, by which they are paced", Bytes: true,

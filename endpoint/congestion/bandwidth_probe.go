@@ -14,22 +14,11 @@ const (
 	mostUpRounds    = 30
 )
 
-// ackPhase says of which phase those frames are that are acknowledged now.
-type ackPhase uint8
-
-const (
-	probeInit     ackPhase = iota // of none that counts
-	probeStopping                 // that ended
-	probeRefill                   // that fills the path
-	probeStarting                 // that has begun: none of its frames is acknowledged
-	probeFeedback                 // its frames are acknowledged
-)
-
 // bandwidthProbe is the cycle that looks for more bandwidth, and lets others in.
 type bandwidthProbe struct {
 	began    ack.Instant // the phase
 	wait     time.Duration
-	acks     ackPhase
+	stopping bool  // what is acknowledged now is of a probe that ended
 	samples  bool  // losses are judged, as more was tried
 	upRounds uint  // of growth
 	upCount  int64 // bytes that are acknowledged for each frame of growth
@@ -42,7 +31,7 @@ func (b *BBR) startDown(now ack.Instant) {
 	b.probe.upCount = bbrUnknown
 	b.round.since = int(b.chance(2))
 	b.probe.wait = probeWait + time.Duration(b.chance(uint64(probeWaitChance)))
-	b.probe.began, b.probe.acks = now, probeStopping
+	b.probe.began, b.probe.stopping = now, true
 	b.round.start(b.rates.delivered)
 }
 
@@ -55,13 +44,13 @@ func (b *BBR) startRefill() {
 	b.bandwidth.undone, b.loss.undoShort, b.loss.undoLong = b.bandwidth.low, b.loss.shortTerm, b.loss.longTerm
 	b.resetShortTerm()
 	b.probe.upRounds, b.probe.upAcked = 0, 0
-	b.probe.acks = probeRefill
+	b.probe.stopping = false
 	b.round.start(b.rates.delivered)
 }
 
 func (b *BBR) startUp(now ack.Instant, s *sample) {
 	b.state, b.pacingGain, b.windowGain = Up, bbrUpPacingGain, bbrUpWindowGain
-	b.probe.began, b.probe.acks = now, probeStarting
+	b.probe.began, b.probe.stopping = now, false
 	b.round.start(b.rates.delivered)
 	b.full.reset(s.rate)
 	b.growFaster()
@@ -108,11 +97,8 @@ func (b *BBR) timeToProbe(now ack.Instant) bool {
 
 // adaptLongTerm makes the long-term bound what the acknowledgements call for (section 5.5.10.2). It reports whether they ended the probe.
 func (b *BBR) adaptLongTerm(now ack.Instant, s *sample) (ended bool) {
-	if b.probe.acks == probeStarting && b.round.began {
-		b.probe.acks = probeFeedback
-	}
-	if b.probe.acks == probeStopping && b.round.began {
-		b.probe.samples, b.probe.acks = false, probeInit
+	if b.probe.stopping && b.round.began {
+		b.probe.samples, b.probe.stopping = false, false
 		if b.state != ProbeRTT && !s.appLimited {
 			b.bandwidth.advance()
 		}

@@ -76,7 +76,7 @@ var (
 	_ ack.Distant    = (*BBR)(nil)
 )
 
-// NewBBR returns a BBR for frames of up to mtu bytes. The seed makes that several do not probe at the same moments.
+// NewBBR returns a BBR for frames of up to mtu bytes. Flows with other seeds probe at other moments.
 func NewBBR(mtu int, seed uint64) *BBR {
 	b := &BBR{mtu: int64(max(mtu, 1)), random: (seed+1)*0x9e3779b97f4a7c15 | 1}
 	b.window = bbrInitialFrames * b.mtu
@@ -95,18 +95,6 @@ func (b *BBR) Window() int { return int(b.window) }
 
 // NextSend returns when a frame may leave.
 func (b *BBR) NextSend(now ack.Instant, _ int) ack.Instant { return b.pace.next(now) }
-
-// State returns what it does now.
-func (b *BBR) State() State { return b.state }
-
-// Rate returns the bandwidth of the path in bytes per second.
-func (b *BBR) Rate() float64 { return b.bandwidth.bounded() }
-
-// PacingRate returns how many bytes per second leave.
-func (b *BBR) PacingRate() float64 { return b.pace.rate }
-
-// MinRTT returns the shortest round trip of the last seconds, 0 when unknown.
-func (b *BBR) MinRTT() time.Duration { return b.path.known() }
 
 func (b *BBR) String() string {
 	return fmt.Sprintf("bbr state=%v window=%d inflight=%d bw=%.0f pacing=%.0f minrtt=%v long=%s short=%s base-loss=%.1f%%",
@@ -169,12 +157,12 @@ func (b *BBR) OnSpurious(ack.Instant) { b.loss.undo(); b.bandwidth.undo() }
 
 // EndBatch draws the conclusions of the calls since the last one.
 func (b *BBR) EndBatch(now ack.Instant) {
-	s := b.rates.sample(now, b.path.known())
+	s := b.rates.sample(b.path.known())
 	if s.acked == 0 && s.lost == 0 {
 		return
 	}
 	b.round.update(&s)
-	b.loss.update(now, b, &s)
+	b.loss.update(b, &s)
 	b.bandwidth.update(&s)
 	b.adaptToLoss(&s)
 	b.aggregation.update(now, &s, b.bandwidth.bounded(), b.window, b.round.count, b.full.reached)
@@ -215,15 +203,15 @@ func (b *BBR) inflight(gain float64) int64 {
 // setPacing sets the pacing rate. Until the path is full it never falls, but with the first round trip, which says over how long the first flight
 // is to be spread (BBRInitPacingRate).
 func (b *BBR) setPacing(gain float64) {
-	rate := gain * b.needed() * bbrPacingMargin
-	if rtt := b.path.known(); !b.spread && rtt > 0 {
+	rate, rtt := gain*b.needed()*bbrPacingMargin, b.path.known()
+	if !b.spread && rtt > 0 {
 		b.spread = true
 		b.pace.rate = bbrStartupPacingGain * float64(b.window) / rtt.Seconds()
 	}
 	if rate > b.pace.rate || b.full.reached && rate > 0 {
 		b.pace.rate = rate
 	}
-	if rtt := b.path.known(); rtt > 0 {
+	if rtt > 0 {
 		// A frame each round trip harms nobody. Where nothing gets through for a time, what is measured is how rarely frames were tried.
 		b.pace.rate = max(b.pace.rate, float64(b.mtu)/rtt.Seconds())
 	}
@@ -238,7 +226,6 @@ func (b *BBR) setWindow(s *sample) {
 	case b.window < most || b.rates.delivered < bbrInitialFrames*b.mtu:
 		b.window += s.acked
 	}
-	b.window = max(b.window, bbrMinimumFrames*b.mtu)
 	if b.state == ProbeRTT {
 		b.window = min(b.window, b.probeRTTWindow())
 	}

@@ -41,9 +41,6 @@ func NewByPath(mtu int, seed uint64) *ByPath {
 	return &ByPath{Controller: NewBBR(mtu, seed), mtu: mtu, seed: seed}
 }
 
-// IsNear reports whether the path is near.
-func (p *ByPath) IsNear() bool { return p.near }
-
 // IsFar implements [ack.Distant].
 func (p *ByPath) IsFar() bool { return !p.near }
 

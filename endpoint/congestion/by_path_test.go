@@ -43,8 +43,8 @@ func TestByPath(t *testing.T) {
 		{20 * time.Second, 20 * ms, false}, // it is
 		{ms, 900 * time.Microsecond, true},
 	} {
-		if r.rounds(step.d, step.rtt); r.p.IsNear() != step.near {
-			t.Errorf("after %v of round trips of %v near is %v", step.d, step.rtt, r.p.IsNear())
+		if r.rounds(step.d, step.rtt); r.p.IsFar() == step.near {
+			t.Errorf("after %v of round trips of %v far is %v", step.d, step.rtt, r.p.IsFar())
 		}
 		if _, adaptive := r.p.Controller.(*ack.Adaptive); adaptive != step.near {
 			t.Errorf("after round trips of %v the controller is %T", step.rtt, r.p.Controller)

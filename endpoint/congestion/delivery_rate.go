@@ -138,7 +138,7 @@ type sample struct {
 	appLimited  bool
 }
 
-func (d *deliveryRates) sample(now ack.Instant, minRTT time.Duration) sample {
+func (d *deliveryRates) sample(minRTT time.Duration) sample {
 	if d.limitedUntil != 0 && d.delivered > d.limitedUntil {
 		d.limitedUntil = 0
 	}

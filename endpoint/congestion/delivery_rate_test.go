@@ -20,7 +20,7 @@ func TestDeliveryRate(t *testing.T) {
 	for i := range 10 {
 		d.acked(at(30), uint32(i+1), 1000, 20*ms) // all at once
 	}
-	s := d.sample(at(30), 20*ms)
+	s := d.sample(20 * ms)
 	if !near(s.rate, 10_000/.030) || s.acked != 10_000 || s.delivered != 10_000 || s.inFlight != 10_000 {
 		t.Errorf("%+v", s)
 	}
@@ -30,14 +30,14 @@ func TestDeliveryRate(t *testing.T) {
 	d.sent(at(40), 12, 1000)
 	d.lostFrame(11, 1000)
 	d.acked(at(60), 12, 1000, 20*ms)
-	if s = d.sample(at(60), 20*ms); !near(s.rate, 1000/.030) || s.lostSince != 1000 || s.lost != 1000 {
+	if s = d.sample(20 * ms); !near(s.rate, 1000/.030) || s.lostSince != 1000 || s.lost != 1000 {
 		t.Errorf("%+v", s)
 	}
 	d.begin()
 	// A sample of less than the shortest round trip says nothing.
 	d.sent(at(60), 13, 1000)
 	d.acked(at(61), 13, 1000, -1)
-	if s = d.sample(at(61), 20*ms); s.rate != 0 || s.rtt >= 0 {
+	if s = d.sample(20 * ms); s.rate != 0 || s.rtt >= 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -55,7 +55,7 @@ func TestAppLimited(t *testing.T) {
 			d.sent(2, 3, 1000) // all that left before is delivered
 		}
 		d.acked(ack.Instant(ms), order, 1000, ms)
-		if s := d.sample(ack.Instant(ms), 0); s.appLimited != want {
+		if s := d.sample(0); s.appLimited != want {
 			t.Errorf("frame %d: limited by the application: %v", order, s.appLimited)
 		}
 		d.begin()

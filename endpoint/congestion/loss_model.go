@@ -108,7 +108,7 @@ func (l *lossModel) exceeds(share float64, lost, all, mtu int64) bool {
 }
 
 // update looks at a batch, and at the end of a round of losses at all of it.
-func (l *lossModel) update(now ack.Instant, b *BBR, s *sample) {
+func (l *lossModel) update(b *BBR, s *sample) {
 	if s.some {
 		b.bandwidth.latest = max(b.bandwidth.latest, s.rate)
 		l.deliveredLatest = max(l.deliveredLatest, s.delivered)

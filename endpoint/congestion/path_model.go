@@ -165,7 +165,7 @@ func (b *BBR) checkProbeRTT(now ack.Instant, s *sample) {
 		b.saved = b.window
 		b.state, b.pacingGain, b.windowGain = ProbeRTT, 1, 0.5
 		b.path.done, b.path.roundEnded = 0, false
-		b.probe.acks = probeStopping
+		b.probe.stopping = true
 		b.round.start(b.rates.delivered)
 	}
 	if b.state == ProbeRTT {
