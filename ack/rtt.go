@@ -48,6 +48,9 @@ func (r *RTT) Assume(d time.Duration) {
 // Smoothed returns the smoothed round-trip time; 0 before the first sample.
 func (r *RTT) Smoothed() time.Duration { return r.smoothed }
 
+// Latest returns the latest sample; 0 before the first one.
+func (r *RTT) Latest() time.Duration { return r.latest }
+
 // Min returns the smallest recent round-trip time; 0 if there is none. It
 // expires even without samples, so that a rule built on it cannot keep itself
 // from ever getting one.

@@ -116,6 +116,9 @@ func (f *Flight) InFlight() int { return f.wire.n + f.lost.n }
 // Lost returns how many frames wait to be sent again.
 func (f *Flight) Lost() int { return f.lost.n }
 
+// Bytes returns how many bytes are on the wire.
+func (f *Flight) Bytes() int { return f.bytes }
+
 // RTT returns the round-trip estimate.
 func (f *Flight) RTT() *RTT { return &f.rtt }
 

@@ -149,6 +149,9 @@ func (s *Sender) Oldest() frame.Seq { return s.una }
 // InFlight returns how many frames wait for acknowledgement, lost ones included.
 func (s *Sender) InFlight() int { return s.sent.n + s.lost.n }
 
+// Bytes returns how many bytes are on the wire.
+func (s *Sender) Bytes() int { return s.flight }
+
 // RTT returns the round-trip estimate.
 func (s *Sender) RTT() *RTT { return &s.rtt }
 

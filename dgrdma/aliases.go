@@ -59,6 +59,8 @@ type (
 
 	// Controller is a congestion controller: it bounds what a connection has in flight.
 	Controller = ack.Controller
+	// CongestionState is what a congestion controller says of what it does.
+	CongestionState = ack.ControllerState
 	// Instant is a time on the endpoint's own clock.
 	Instant = ack.Instant
 

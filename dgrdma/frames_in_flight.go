@@ -21,6 +21,7 @@ type outstanding interface {
 	PacedUntil(now ack.Instant, bytes int) ack.Instant
 	InFlight() int
 	Lost() int
+	Bytes() int
 	Expire(now, heard ack.Instant) ack.Expiry
 	Lives(at ack.Instant)
 	Deadline() (at ack.Instant, armed bool)

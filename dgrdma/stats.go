@@ -17,17 +17,20 @@ type ConnStats struct {
 	FrameSize   int        // bytes of a full frame, as far as is known: see FramesShortened
 	FrameWindow int        // frames that may wait for acknowledgement
 	RTT, MinRTT time.Duration
-	Window      int           // bytes the controller allows in flight
-	InFlight    int           // frames waiting for acknowledgement
-	Lost        int           // of those, frames that will be sent again
-	Queued      int           // transactions posted and not done
-	Open        int           // incoming transactions that are incomplete
-	OpenMemory  int           // bytes kept because of them, see Config.OpenMemory
-	Silent      time.Duration // since the last frame came; negative: none has
-	Life        uint32        // see Conn.Life
-	Mine        uint32        // our epoch of the session; 0: there is none
-	Theirs      uint32        // the peer's epoch of the session; 0: there is none
-	Checksum    bool          // frames have one, see Config.Checksum: the peer wants that, too
+	LatestRTT   time.Duration
+	Window      int             // bytes the controller allows in flight
+	Congestion  CongestionState // what it does
+	InFlight    int             // frames waiting for acknowledgement
+	OnWire      int             // bytes of those of them that are not taken for lost
+	Lost        int             // of those, frames that will be sent again
+	Queued      int             // transactions posted and not done
+	Open        int             // incoming transactions that are incomplete
+	OpenMemory  int             // bytes kept because of them, see Config.OpenMemory
+	Silent      time.Duration   // since the last frame came; negative: none has
+	Life        uint32          // see Conn.Life
+	Mine        uint32          // our epoch of the session; 0: there is none
+	Theirs      uint32          // the peer's epoch of the session; 0: there is none
+	Checksum    bool            // frames have one, see Config.Checksum: the peer wants that, too
 	Down        bool
 	Err         error // why it is down
 }
@@ -62,9 +65,12 @@ func (c *Conn) statsAt(now ack.Instant) ConnStats {
 	s := ConnStats{
 		Counters: tx.counters, Peer: c.name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
 		FrameSize: int(c.frameSize.Load()), FrameWindow: c.profile.Window,
-		RTT: tx.unacked.RTT().Smoothed(), MinRTT: tx.unacked.RTT().Min(now), Window: tx.ctl.Window(),
-		InFlight: tx.unacked.InFlight(), Lost: tx.unacked.Lost(), Queued: tx.posted.Len(), Open: tx.heard.open, OpenMemory: tx.heard.held,
+		RTT: tx.unacked.RTT().Smoothed(), MinRTT: tx.unacked.RTT().Min(now), LatestRTT: tx.unacked.RTT().Latest(), Window: tx.ctl.Window(),
+		InFlight: tx.unacked.InFlight(), OnWire: tx.unacked.Bytes(), Lost: tx.unacked.Lost(), Queued: tx.posted.Len(), Open: tx.heard.open, OpenMemory: tx.heard.held,
 		Silent: -1, Life: uint32(tx.epoch), Mine: uint32(mine), Theirs: uint32(theirs), Checksum: tx.checks, Down: tx.err != nil, Err: tx.err,
+	}
+	if ctl, ok := tx.ctl.(ack.Inspected); ok {
+		s.Congestion = ctl.Inspect()
 	}
 	if tx.heard.counters.FramesReceived > 0 {
 		s.Silent = max(now.Sub(tx.heard.at), 0)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -45,6 +46,12 @@ func TestInspect(t *testing.T) {
 		if s.RTT < latency || s.RTT > time.Second || s.MinRTT < latency || s.MinRTT > s.RTT {
 			t.Errorf("round trips of %v, at least %v, over a network that takes %v one way", s.RTT, s.MinRTT, latency)
 		}
+		if s.LatestRTT < s.MinRTT || s.OnWire != 0 {
+			t.Errorf("the latest round trip took %v, the least %v; %d bytes on the wire", s.LatestRTT, s.MinRTT, s.OnWire)
+		}
+		if c := s.Congestion; c.Controller != "bbr" || c.State != "Startup" || c.Why != "no round trip of late took less than 1ms" || c.Bandwidth <= 0 || c.PacingRate <= 0 || c.MinRTT < latency {
+			t.Errorf("%+v", c)
+		}
 		if s.Silent < 1900*time.Millisecond || s.Silent > 2*time.Second {
 			t.Errorf("silent for %v, nothing was said for 2 s", s.Silent)
 		}
@@ -75,6 +82,25 @@ func TestInspect(t *testing.T) {
 			t.Errorf("closed %v, %+v", s.Closed, s.Counters)
 		}
 	})
+}
+
+// TestInspectForeign checks that a controller of the program's own says nothing if it cannot, and those of other peers their names.
+func TestInspectForeign(t *testing.T) {
+	for _, c := range []struct {
+		p    Profile
+		own  func(int) Controller
+		says string
+	}{
+		{Native(), func(int) Controller { return struct{ Controller }{&ack.FixedWindow{}} }, ""},
+		{Native(), func(int) Controller { return &ack.FixedWindow{} }, "fixed"},
+		{FPGA(), nil, "fixed"},
+		{OpenCPI2(), nil, "paced"},
+	} {
+		r := newHalfRig(t, 1, c.p, Config{NewController: c.own})
+		if got := r.c.Stats().Congestion; got.Controller != c.says || got.Why != "" {
+			t.Errorf("%s: %+v, want %q", c.p.Name, got, c.says)
+		}
+	}
 }
 
 // TestSilent checks that a peer is silent since its last frame came, from the first one on.

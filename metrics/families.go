@@ -36,6 +36,7 @@ var peerFamilies = []family[Peer]{
 	ofPeer.gauge("dgrdma_peer_down", "1 if the peer was given up, else 0.", func(p *Peer) float64 { return bit(p.State == StateDown) }),
 	ofPeer.known("dgrdma_peer_rtt_seconds", "Smoothed round-trip time to the peer.", func(p *Peer) float64 { return p.RTT }),
 	ofPeer.known("dgrdma_peer_rtt_min_seconds", "Shortest recent round-trip time to the peer.", func(p *Peer) float64 { return p.RTTMin }),
+	ofPeer.known("dgrdma_peer_rtt_latest_seconds", "Latest round-trip time to the peer.", func(p *Peer) float64 { return p.RTTLatest }),
 	ofPeer.gauges("dgrdma_peer_silent_seconds", "Time since the last frame of the peer.", nil, func(w *samples, p *Peer) {
 		if p.Silent != nil {
 			w.add(*p.Silent)
@@ -44,11 +45,33 @@ var peerFamilies = []family[Peer]{
 	ofPeer.gauge("dgrdma_peer_window_frames", "Frames that may wait for acknowledgement.", func(p *Peer) float64 { return float64(p.WindowFrames) }),
 	ofPeer.known("dgrdma_peer_window_bytes", "Bytes that the congestion controller allows in flight.", func(p *Peer) float64 { return float64(p.WindowBytes) }),
 	ofPeer.gauge("dgrdma_peer_in_flight_frames", "Frames that wait for acknowledgement.", func(p *Peer) float64 { return float64(p.InFlight) }),
+	ofPeer.gauge("dgrdma_peer_in_flight_bytes", "Bytes of frames in flight that are not taken for lost.", func(p *Peer) float64 { return float64(p.OnWire) }),
+	ofPeer.gauges("dgrdma_peer_congestion_info", "Always 1; the labels have the congestion controller, why it was chosen if it was not asked for by name, and its state, as Startup or ProbeBW_UP.",
+		[]string{"controller", "why", "state"}, func(w *samples, p *Peer) {
+			if c := p.Congestion; c != nil {
+				w.add(1, c.Controller, c.Why, c.State)
+			}
+		}),
+	controlled("dgrdma_peer_bandwidth_bytes_per_second", "What the path delivers, as the congestion controller estimates it (BBR.bw).", func(c *Congestion) float64 { return c.Bandwidth }),
+	controlled("dgrdma_peer_pacing_bytes_per_second", "Rate at which frames leave (BBR.pacing_rate).", func(c *Congestion) float64 { return c.Pacing }),
+	controlled("dgrdma_peer_congestion_rtt_min_seconds", "Round trip of the path without queues, as the congestion controller estimates it (BBR.min_rtt).", func(c *Congestion) float64 { return c.MinRTT }),
+	controlled("dgrdma_peer_inflight_longterm_bytes", "Bound on the bytes in flight until more is found to be possible (BBR.inflight_longterm, once inflight_hi).", func(c *Congestion) float64 { return float64(c.LongTerm) }),
+	controlled("dgrdma_peer_inflight_shortterm_bytes", "Bound on the bytes in flight until the next probe for bandwidth (BBR.inflight_shortterm, once inflight_lo).", func(c *Congestion) float64 { return float64(c.ShortTerm) }),
 	ofPeer.gauge("dgrdma_peer_lost_frames", "Frames in flight that will be sent again.", func(p *Peer) float64 { return float64(p.Lost) }),
 	ofPeer.gauge("dgrdma_peer_queued_transactions", "Transactions posted and not done.", func(p *Peer) float64 { return float64(p.Queued) }),
 	ofPeer.gauge("dgrdma_peer_open_transactions", "Incoming transactions that are incomplete.", func(p *Peer) float64 { return float64(p.Open) }),
 	ofPeer.counters("dgrdma_peer_refused_total", "Received frames that were not applied, by reason; reasons that did not occur are left out.", []string{"reason"},
 		func(w *samples, p *Peer) { reasons(w, p.Refused) }),
+}
+
+// controlled makes a gauge of what a congestion controller says, which is left out where that is not known.
+func controlled(name, help string, value func(*Congestion) float64) family[Peer] {
+	return ofPeer.known(name, help, func(p *Peer) float64 {
+		if p.Congestion == nil {
+			return 0
+		}
+		return value(p.Congestion)
+	})
 }
 
 // countedOfPeers are a connection's families of counters.

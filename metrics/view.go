@@ -73,15 +73,30 @@ type Peer struct {
 	TheirEpoch   uint32            `json:"their_epoch,omitempty"`  // the same, of the peer
 	RTT          float64           `json:"rtt_s,omitempty"`
 	RTTMin       float64           `json:"rtt_min_s,omitempty"`
+	RTTLatest    float64           `json:"rtt_latest_s,omitempty"`
 	WindowFrames int               `json:"window_frames"`          // that may wait for acknowledgement
 	WindowBytes  int               `json:"window_bytes,omitempty"` // that the controller allows in flight; none: no limit
 	InFlight     int               `json:"in_flight_frames"`       // that wait for acknowledgement
 	Lost         int               `json:"lost_frames"`            // of those, will be sent again
+	OnWire       int               `json:"in_flight_bytes"`        // of frames in flight that are not lost
+	Congestion   *Congestion       `json:"congestion,omitempty"`   // what its control does; none: it does not say
 	Queued       int               `json:"queued_transactions"`    // posted and not done
 	Open         int               `json:"open_transactions"`      // incoming, incomplete
 	Silent       *float64          `json:"silent_s,omitempty"`     // since its last frame; none: it sent none
 	Counters     map[string]uint64 `json:"counters"`
 	Refused      map[string]uint64 `json:"refused,omitempty"`
+}
+
+// Congestion is what the congestion control of a connection does. What it has not, or does not know yet, is left out.
+type Congestion struct {
+	Controller string  `json:"controller"`
+	Why        string  `json:"why,omitempty"`   // it was chosen, where it was not asked for by name
+	State      string  `json:"state,omitempty"` // as ProbeBW_UP
+	Bandwidth  float64 `json:"bandwidth_bytes_per_s,omitempty"`
+	Pacing     float64 `json:"pacing_bytes_per_s,omitempty"`
+	MinRTT     float64 `json:"min_rtt_s,omitempty"`                // of the path without queues
+	LongTerm   int     `json:"inflight_longterm_bytes,omitempty"`  // bound on what is in flight
+	ShortTerm  int     `json:"inflight_shortterm_bytes,omitempty"` // the same, until the next probe for bandwidth
 }
 
 // Host is the links of an endpoint.

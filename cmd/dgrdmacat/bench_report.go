@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/metrics/watch"
 )
 
 // benchLoad is what results of loads of transactions and of work requests have, whatever carried them.
@@ -39,17 +41,18 @@ type benchLoad struct {
 type benchResult struct {
 	builtFrom
 	benchLoad
-	Transport         string  `json:"transport"`
-	Profile           string  `json:"profile"`
-	MTU               int     `json:"mtu"`
-	BusyPoll          bool    `json:"busy_poll"`
-	TransactionsPerS  float64 `json:"transactions_per_s"`
-	Frames            uint64  `json:"frames"`
-	Retransmits       uint64  `json:"retransmits"`
-	Duplicates        uint64  `json:"duplicates"`
-	KernelDrops       uint64  `json:"kernel_drops"`
-	CPUPerFrame       float64 `json:"cpu_ns_per_frame"`
-	ServerCPUPerFrame float64 `json:"server_cpu_ns_per_frame"`
+	Transport         string              `json:"transport"`
+	Profile           string              `json:"profile"`
+	MTU               int                 `json:"mtu"`
+	BusyPoll          bool                `json:"busy_poll"`
+	TransactionsPerS  float64             `json:"transactions_per_s"`
+	Frames            uint64              `json:"frames"`
+	Retransmits       uint64              `json:"retransmits"`
+	Duplicates        uint64              `json:"duplicates"`
+	KernelDrops       uint64              `json:"kernel_drops"`
+	Congestion        *metrics.Congestion `json:"congestion,omitempty"` // of the first peer, in the end; none: the server sent
+	CPUPerFrame       float64             `json:"cpu_ns_per_frame"`
+	ServerCPUPerFrame float64             `json:"server_cpu_ns_per_frame"`
 	lossResult
 }
 
@@ -85,6 +88,10 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) *benchResult {
 	}
 	r.benchLoad, r.TransactionsPerS = c.opt.load(&c.Plan, o, "dgrdma", oneProcess)
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
+	if !c.opt.reverse {
+		stats := c.Conns[0].Stats()
+		r.Congestion = watch.Congestion(&stats.Congestion)
+	}
 	r.noteWire(c.peer.Scheme)
 	r.MTU = mtuTo(c.local, c.peer)
 	r.lossResult = c.opt.loss.result()
@@ -157,6 +164,24 @@ func describeMoved(w io.Writer, bytes uint64, seconds float64, transport string,
 		threeDigits(mbPerS), threeDigits(mbPerS*8/1000), each)
 }
 
+// describeCongestion writes what the control of a path that others use did in the end.
+func describeCongestion(w io.Writer, c *metrics.Congestion) {
+	if c == nil || c.State == "" {
+		return
+	}
+	fmt.Fprintf(w, "congestion   %s in %s: the path delivers %s MB/s, paced at %s MB/s, round trip without queues %s", c.Controller, c.State,
+		threeDigits(c.Bandwidth/1e6), threeDigits(c.Pacing/1e6), orDash(c.MinRTT, briefTime))
+	for _, b := range []struct {
+		name  string
+		bytes int
+	}{{"long-term", c.LongTerm}, {"short-term", c.ShortTerm}} {
+		if b.bytes > 0 {
+			fmt.Fprintf(w, ", %s bound %s", b.name, amount(int64(b.bytes)))
+		}
+	}
+	fmt.Fprintln(w)
+}
+
 // describe writes the result for people.
 func (r *benchResult) describe(w io.Writer) {
 	whose := "client"
@@ -172,6 +197,7 @@ func (r *benchResult) describe(w io.Writer) {
 	fmt.Fprintf(w, "load         %s, %s of %s outstanding%s, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), mtuText(r.MTU), r.Profile)
 	r.latencies.describe(w, "completion")
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %s\n", r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), droppedText(r.KernelDrops))
+	describeCongestion(w, r.Congestion)
 	adviseOnDrops(w, r.KernelDrops, r.Retransmits, r.Frames, r.Loss, r.Transport, "a smaller --depth or --size")
 	if r.ServerCPUPerFrame > 0 { // else the server did not tell, nor how many frames it sent
 		fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)

@@ -26,7 +26,11 @@ over one interval, or with --json the object that the program serves.
 Rates are per second; OUT and IN are what the program sends and receives, in
 bytes of frames. AGAIN is the share of frames with data that were sent again,
 FLIGHT frames waiting for acknowledgement and how many may, HEARD the time since
-the last frame. A link's CREDITS are its free buffers, of all. Of RDMA over TCP
+the last frame. Of the congestion control CC is the controller, BW what it takes
+the path to deliver, PACED how fast it lets frames leave, MIN RTT the round trip
+without queues, FLIGHT the bytes in flight and WINDOW, LONG and SHORT what bounds
+them: altogether, after congestion, and until the next probe for bandwidth;
+BECAUSE says why it was chosen by itself. A link's CREDITS are its free buffers, of all. Of RDMA over TCP
 QPS are queue pairs, bytes those of operations, and what was REJECTED, and FAULTS
 that ended connections, are counted since the host was opened. Of RPC, ERRORS are
 calls without results and of NFS those with another status than NFS3_OK.`,

@@ -137,6 +137,7 @@ func topTables(before, now *metrics.View) []topTable {
 	}
 	endpoints := topTable{columns: endpointColumns}
 	peers := topTable{columns: peerColumns}
+	congestion := topTable{columns: congestionColumns}
 	links := topTable{columns: linkColumns}
 	for i := range now.Endpoints {
 		e := &now.Endpoints[i]
@@ -145,19 +146,21 @@ func topTables(before, now *metrics.View) []topTable {
 			was = new(metrics.Endpoint)
 		}
 		endpoints.rows = append(endpoints.rows, endpointRow(was, e, seconds))
-		peers.rows = append(peers.rows, peerRows(was, e, seconds)...)
+		each := peerRows(was, e, seconds)
+		peers.rows = append(peers.rows, each...)
+		congestion.rows = append(congestion.rows, congestionRows(e, each)...)
 		if e.Host != nil {
 			links.rows = append(links.rows, linkRows(was.Host, e, seconds)...)
 		}
 	}
-	all := []topTable{endpoints, peers, links, rdmaTable(before, now, seconds), rpcTable(before, now, seconds)}
+	all := []topTable{endpoints, peers, congestion, links, rdmaTable(before, now, seconds), rpcTable(before, now, seconds)}
 	for _, t := range all {
 		slices.SortStableFunc(t.rows, func(a, b topRow) int {
 			return cmp.Or(cmp.Compare(b.traffic, a.traffic), cmp.Compare(a.cells[0], b.cells[0]))
 		})
 	}
 	if len(now.Endpoints) < 2 {
-		all[1] = peers.without("ENDPOINT")
+		all[1], all[2] = peers.without("ENDPOINT"), congestion.without("ENDPOINT")
 	}
 	return all
 }

@@ -36,6 +36,18 @@ func twoViews() (before, now *metrics.View) {
 			if state != metrics.StateUnheard {
 				p.RTT, p.Silent = 0.0123/float64(n), new(float64(n*n)/50)
 			}
+			switch n {
+			case 1:
+				p.RTTLatest, p.OnWire, p.WindowBytes = 0.0234, 29_920, 480_000
+				p.Congestion = &metrics.Congestion{
+					Controller: "bbr", Why: "no round trip of late took less than 1ms", State: "ProbeBW_CRUISE", Bandwidth: 151_000_000, Pacing: 149_500_000, MinRTT: 0.0102,
+					LongTerm: 510_000, ShortTerm: 470_000,
+				}
+			case 2:
+				p.RTTLatest, p.Congestion = 0.0001, &metrics.Congestion{Controller: "adaptive", Bandwidth: 51_000_000}
+			case 4:
+				p.Congestion = &metrics.Congestion{Controller: "bbr", Why: "no round trip is known", State: "Startup"} // nothing was sent
+			}
 			return p
 		}
 		a := metrics.Endpoint{
@@ -356,7 +368,7 @@ func TestTopPrintsWhatMoves(t *testing.T) {
 
 	const long = "500ms" // in which even a busy machine writes
 	code, out, stderr := runFor(t, t.Context(), "top", addr, "--interval", long, "--count", "2")
-	if code != exitOK || stderr != "" || strings.Count(out, "ENDPOINT") != 2 || strings.Count(out, "\n") != 2*7+1 {
+	if code != exitOK || stderr != "" || strings.Count(out, "ENDPOINT") != 2 || strings.Count(out, "\n") != 2*10+1 {
 		t.Fatalf("code %d, %q\n%s", code, stderr, out)
 	}
 	lines := strings.Split(out, "\n")

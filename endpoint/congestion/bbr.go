@@ -29,7 +29,7 @@ const (
 // State is what a [BBR] does.
 type State uint8
 
-// The states of a [BBR].
+// The states of a [BBR]. Their names are the document's.
 const (
 	Startup  State = iota // the rate doubles each round trip, until the path is full
 	Drain                 // the queue that Startup made drains
@@ -40,7 +40,7 @@ const (
 	ProbeRTT              // little is in flight, so that the round trip of the empty path is seen
 )
 
-var stateNames = [...]string{"startup", "drain", "down", "cruise", "refill", "up", "probe-rtt"}
+var stateNames = [...]string{"Startup", "Drain", "ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP", "ProbeRTT"}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -74,6 +74,7 @@ var (
 	_ ack.Controller = (*BBR)(nil)
 	_ ack.Resting    = (*BBR)(nil)
 	_ ack.Distant    = (*BBR)(nil)
+	_ ack.Inspected  = (*BBR)(nil)
 )
 
 // NewBBR returns a BBR for frames of up to mtu bytes. Flows with other seeds probe at other moments.
@@ -106,6 +107,20 @@ func bound(n int64) string {
 		return "none"
 	}
 	return fmt.Sprint(n)
+}
+
+// Inspect implements [ack.Inspected].
+func (b *BBR) Inspect() ack.ControllerState {
+	bound := func(n int64) int {
+		if n == bbrUnknown {
+			return 0
+		}
+		return int(n)
+	}
+	return ack.ControllerState{
+		Controller: "bbr", State: b.state.String(), Bandwidth: b.bandwidth.bounded(), PacingRate: b.pace.rate, MinRTT: b.path.known(),
+		InflightLongTerm: bound(b.loss.longTerm), InflightShortTerm: bound(b.loss.shortTerm),
+	}
 }
 
 // OnSent notes a frame that is put on the wire.

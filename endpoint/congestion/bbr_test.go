@@ -217,3 +217,33 @@ func TestZeroAllocs(t *testing.T) {
 		}
 	}
 }
+
+// TestInspect: a flow says what it does, in the names of the document, and its estimates are those of the path.
+func TestInspect(t *testing.T) {
+	const rtt, rate = 40 * ms, 20e6 / 8
+	b := newBottleneck(1, 8*rate, 50_000)
+	ctl := NewBBR(testMTU, 7)
+	b.flow(ctl, rtt, 0)
+	if got := ctl.Inspect(); got.Controller != "bbr" || got.State != "Startup" || got.Bandwidth != 0 || got.MinRTT != 0 || got.InflightLongTerm != 0 || got.InflightShortTerm != 0 {
+		t.Errorf("before the first frame: %+v", got)
+	}
+	seen := make(map[string]bool)
+	bounded := false
+	for range 3000 {
+		b.run(time.Duration(b.now) + 10*ms)
+		got := ctl.Inspect()
+		seen[got.State] = true
+		if bounded = bounded || got.InflightLongTerm > 0; got.InflightLongTerm < 0 || got.InflightShortTerm < 0 || got.InflightLongTerm > 1e9 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	for _, state := range []string{"Startup", "Drain", "ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP"} {
+		if !seen[state] {
+			t.Errorf("never in %s: %v", state, seen)
+		}
+	}
+	got := ctl.Inspect()
+	if got.Bandwidth < .9*rate || got.Bandwidth > 1.1*rate || got.PacingRate < .8*rate || got.PacingRate > 1.4*rate || got.MinRTT < rtt || got.MinRTT > rtt+2*ms || !bounded {
+		t.Errorf("of a path of %v bytes/s and %v, whose queue overflowed: %+v, bounded %v", rate, rtt, got, bounded)
+	}
+}

@@ -34,6 +34,7 @@ var (
 	_ ack.Controller = (*ByPath)(nil)
 	_ ack.Resting    = (*ByPath)(nil)
 	_ ack.Distant    = (*ByPath)(nil)
+	_ ack.Inspected  = (*ByPath)(nil)
 )
 
 // NewByPath returns a ByPath for frames of up to mtu bytes. The seed is that of [NewBBR].
@@ -43,6 +44,20 @@ func NewByPath(mtu int, seed uint64) *ByPath {
 
 // IsFar implements [ack.Distant].
 func (p *ByPath) IsFar() bool { return !p.near }
+
+// Inspect implements [ack.Inspected].
+func (p *ByPath) Inspect() ack.ControllerState {
+	s := p.Controller.(ack.Inspected).Inspect()
+	switch {
+	case p.near:
+		s.Why = "a round trip took less than " + nearRTT.String()
+	case p.shortest == [2]time.Duration{}:
+		s.Why = "no round trip is known"
+	default:
+		s.Why = "no round trip of late took less than " + nearRTT.String()
+	}
+	return s
+}
 
 // OnSent implements [ack.Controller].
 func (p *ByPath) OnSent(now ack.Instant, order uint32, bytes int) {

@@ -31,6 +31,9 @@ func (r *byPathRig) rounds(d, rtt time.Duration) {
 // have been longer for long.
 func TestByPath(t *testing.T) {
 	r := &byPathRig{p: NewByPath(testMTU, 1)}
+	if got := r.p.Inspect(); got.Why != "no round trip is known" || got.State != "Startup" {
+		t.Errorf("before the first frame: %+v", got)
+	}
 	for _, step := range []struct {
 		d, rtt time.Duration
 		near   bool
@@ -48,6 +51,13 @@ func TestByPath(t *testing.T) {
 		}
 		if _, adaptive := r.p.Controller.(*ack.Adaptive); adaptive != step.near {
 			t.Errorf("after round trips of %v the controller is %T", step.rtt, r.p.Controller)
+		}
+		want := ack.ControllerState{Controller: "bbr", Why: "no round trip of late took less than 1ms"}
+		if step.near {
+			want = ack.ControllerState{Controller: "adaptive", Why: "a round trip took less than 1ms"}
+		}
+		if got := r.p.Inspect(); got.Controller != want.Controller || got.Why != want.Why || got.Bandwidth == 0 && !step.near {
+			t.Errorf("after round trips of %v: %+v", step.rtt, got)
 		}
 	}
 	if r.p.inFlight != 0 {

@@ -89,8 +89,8 @@ func viewPeer(own dgrdma.EndpointID, c *dgrdma.ConnStats) metrics.Peer {
 	p := metrics.Peer{
 		Name: nameOf(c.Peer), ID: uint16(c.Peer.ID), As: uint16(c.As), Address: c.Peer.Addr.String(), Profile: c.Profile, State: stateOf(c), Error: text(c.Err),
 		Learned: c.Learned, Memory: c.Memory, FrameBytes: c.FrameSize, Life: c.Life, OurEpoch: c.Mine, TheirEpoch: c.Theirs,
-		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
-		InFlight: c.InFlight, Lost: c.Lost, Queued: c.Queued, Open: c.Open,
+		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), RTTLatest: c.LatestRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
+		InFlight: c.InFlight, Lost: c.Lost, OnWire: c.OnWire, Congestion: Congestion(&c.Congestion), Queued: c.Queued, Open: c.Open,
 		Counters: metrics.Counts(&c.Counters), Refused: c.RefusedReasons(),
 	}
 	if ip := c.Peer.Addr.Local(); ip.IsValid() {
@@ -103,6 +103,17 @@ func viewPeer(own dgrdma.EndpointID, c *dgrdma.ConnStats) metrics.Peer {
 		p.Silent = new(c.Silent.Seconds())
 	}
 	return p
+}
+
+// Congestion shows what a congestion controller does; nil: it does not say.
+func Congestion(s *dgrdma.CongestionState) *metrics.Congestion {
+	if s.Controller == "" {
+		return nil
+	}
+	return &metrics.Congestion{
+		Controller: s.Controller, Why: s.Why, State: s.State, Bandwidth: s.Bandwidth, Pacing: s.PacingRate, MinRTT: s.MinRTT.Seconds(),
+		LongTerm: s.InflightLongTerm, ShortTerm: s.InflightShortTerm,
+	}
 }
 
 // nameOf names a peer as endpoints are named.

@@ -129,6 +129,14 @@ func TestTextAgreesWithStats(t *testing.T) {
 					x.want(t, p.RTT.Seconds(), "dgrdma_peer_rtt_seconds", labels...)
 					x.want(t, p.MinRTT.Seconds(), "dgrdma_peer_rtt_min_seconds", labels...)
 				}
+				if c := p.Congestion; p.TransactionsDone > 0 {
+					x.want(t, p.LatestRTT.Seconds(), "dgrdma_peer_rtt_latest_seconds", labels...)
+					x.want(t, float64(p.OnWire), "dgrdma_peer_in_flight_bytes", labels...)
+					x.want(t, 1, "dgrdma_peer_congestion_info", append(labels, "controller", "bbr", "why", c.Why, "state", c.State)...)
+					x.want(t, c.Bandwidth, "dgrdma_peer_bandwidth_bytes_per_second", labels...)
+					x.want(t, c.PacingRate, "dgrdma_peer_pacing_bytes_per_second", labels...)
+					x.want(t, c.MinRTT.Seconds(), "dgrdma_peer_congestion_rtt_min_seconds", labels...)
+				}
 				x.want(t, p.Silent.Seconds(), "dgrdma_peer_silent_seconds", labels...)
 				x.want(t, float64(p.Window), "dgrdma_peer_window_bytes", labels...)
 			}
