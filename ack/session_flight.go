@@ -29,6 +29,7 @@ type FlightConfig struct {
 	MaxRTO   time.Duration // most time between tries
 	AckDelay time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery int           // of how many frames it holds none back
+	Random   func() uint32 // chooses which ids are withheld, where the peer cannot know it; nil: none is
 	GiveUp   time.Duration // nothing is heard for this long, or the oldest frame was sent mostCopies times and is not acknowledged for twice as long: the peer is dead
 }
 
@@ -41,7 +42,8 @@ type FlightConfig struct {
 // twice, change nothing.
 type Flight struct {
 	cfg    FlightConfig
-	window int // frames that may wait: of cfg
+	window int  // frames that may wait: of cfg
+	far    bool // says the controller
 	ctl    Controller
 	rtt    RTT
 	frames []flightFrame // by id modulo a power of two; grows up to Window
@@ -58,6 +60,8 @@ type Flight struct {
 	late   time.Duration
 	losses int // how often frames were lost since late changed
 	held   int // how often frames have to be lost until one is forgotten that came later than a timeout
+
+	withheld withheld
 
 	answered []flightFrame // frames that were sent again, and acknowledged; nil: there are none
 	answers  uint8         // the place of the next one
@@ -96,6 +100,7 @@ func (f *Flight) Init(now Instant, cfg FlightConfig, ctl Controller) {
 	frames := f.frames
 	clear(frames)
 	*f = Flight{cfg: cfg, window: cfg.Window, ctl: ctl, frames: frames, next: cfg.Epoch + 1, oldest: cfg.Epoch + 1, order: 1, progress: now, looked: now}
+	f.withheld.after = f.chance(withholdFirst)
 }
 
 // Next returns the id that the next new frame gets.
@@ -110,8 +115,8 @@ func (f *Flight) Waits(id uint32) bool {
 	return s.state != slotFree && s.id == id
 }
 
-// InFlight returns how many frames wait for acknowledgement, lost ones included.
-func (f *Flight) InFlight() int { return f.wire.n + f.lost.n }
+// InFlight returns how many frames wait for acknowledgement, lost ones included, and one that is withheld.
+func (f *Flight) InFlight() int { return f.wire.n + f.lost.n + f.withheld.count() }
 
 // Lost returns how many frames wait to be sent again.
 func (f *Flight) Lost() int { return f.lost.n }
@@ -152,22 +157,37 @@ func (f *Flight) PacedUntil(now Instant, bytes int) Instant { return f.ctl.NextS
 
 // Track takes the next id for a frame.
 func (f *Flight) Track(now Instant, bytes int) (id uint32) {
+	if f.withholds() {
+		f.withhold()
+	}
+	if f.InFlight() == 0 {
+		f.oldest, f.progress, f.looked = f.next, now, now
+	}
+	id = f.take()
+	f.begin(now, id, bytes)
+	return id
+}
+
+// take takes the next id.
+func (f *Flight) take() (id uint32) {
 	id = f.next
 	f.next++
-	if f.InFlight() == 0 {
-		f.oldest, f.progress, f.looked = id, now, now
-	}
 	if int(f.next-f.oldest) > len(f.frames) {
 		f.grow()
 	}
+	*f.frame(id) = flightFrame{id: id}
+	return id
+}
+
+// begin puts a frame with that id on the wire for the first time.
+func (f *Flight) begin(now Instant, id uint32, bytes int) {
 	*f.frame(id) = flightFrame{id: id, first: now, bytes: uint16(bytes)}
 	f.transmit(now, id)
-	return id
 }
 
 // TrackRun takes the next ids for frames of that many bytes, no more than most, as long as one of limit bytes may leave. It returns how many.
 func (f *Flight) TrackRun(now Instant, limit, bytes, most int) (n int) {
-	for ; n < most && f.Limit(now, limit) == Open; n++ {
+	for ; n < most && f.Limit(now, limit) == Open && !f.withholds(); n++ {
 		f.Track(now, bytes)
 	}
 	return n
@@ -232,6 +252,9 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 	if a.HasEcho && !f.used(a.Echo.ID) {
 		return dst, false
 	}
+	if f.withheld.named(a) {
+		return dst, false
+	}
 	begin := len(dst)
 	if a.HasEcho {
 		f.echo(now, &a.Echo)
@@ -278,6 +301,7 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 	if f.sample > 0 {
 		f.rtt.Sample(now, f.sample)
 	}
+	f.withheld.release(dst[begin:])
 	f.probing, f.timeouts, f.heard = 0, 0, now
 	f.advance(now)
 	return dst, true
@@ -412,7 +436,7 @@ func (f *Flight) advance(now Instant) {
 	if f.InFlight() == 0 {
 		f.oldest = f.next
 	}
-	for f.oldest != f.next && f.frame(f.oldest).state == slotFree {
+	for f.oldest != f.next && f.frame(f.oldest).state == slotFree && !f.withheld.is(f.oldest) {
 		f.oldest++
 	}
 	if f.oldest != before {
@@ -426,7 +450,8 @@ func (f *Flight) EndBatch(now Instant) {
 	f.findLost(now, now)
 	f.ctl.EndBatch(now)
 	if path, ok := f.ctl.(Distant); ok {
-		if f.window = f.cfg.Window; path.IsFar() {
+		f.far, f.window = path.IsFar(), f.cfg.Window
+		if f.far {
 			f.window = max(f.cfg.Far, f.cfg.Window)
 		}
 	}

@@ -32,6 +32,7 @@ type flightWorld struct {
 	arrived map[uint32]int // how often each frame was applied
 	done    map[uint32]bool
 	lost    int  // transmissions
+	late    int  // ids that had been withheld
 	acks    bool // one is being collected
 }
 
@@ -131,7 +132,10 @@ func (w *flightWorld) send(frames int) (again int) {
 			w.t.Fatalf("%d frames wait for ever, %d are not sent", w.f.InFlight(), left)
 		}
 		for {
-			if id, ok := w.f.NextLost(w.now); ok {
+			if w.f.Withheld() {
+				w.late++
+				w.transmit(w.f.TrackWithheld(w.now, 20), 0)
+			} else if id, ok := w.f.NextLost(w.now); ok {
 				resent++
 				w.transmit(id, w.f.Resend(w.now, id))
 			} else if left > 0 && w.now >= w.paced && w.f.Limit(w.now, 1000) == Open {

@@ -24,7 +24,7 @@ func (f *Flight) Expire(now, heard Instant) Expiry {
 	f.timedOut(now, heard)
 	f.probing = f.lost.n - before
 	f.timeouts++
-	f.probed = heard
+	f.probed, f.withheld.leaves = heard, f.withheld.has
 	f.ctl.EndBatch(now)
 	return Probe
 }

@@ -86,7 +86,7 @@
 //
 // Post fails at once for what can never work ([ErrBounds], [ErrTooLarge],
 // [ErrAlignment]) or not now ([ErrQueueFull]). What fails later arrives in Done
-// as a *[PeerError] that wraps [ErrPeerDown], [ErrPeerClosed] or [ErrRefused], which are ErrPeerDown too,
+// as a *[PeerError] that wraps [ErrPeerDown], [ErrPeerClosed], [ErrRefused] or [ErrFalseAck], which are ErrPeerDown too,
 // [ErrPeerRestarted] or [ErrReset],
 // or as [ErrClosed], which is net.ErrClosed too. Frames that are refused are
 // counted by reason and reported to OnEvent, never returned.

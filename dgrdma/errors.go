@@ -33,6 +33,14 @@ type refusedError struct{}
 func (refusedError) Error() string { return "dgrdma: the peer takes no session" }
 func (refusedError) Unwrap() error { return ErrPeerDown }
 
+// falseAckError is ErrFalseAck; to errors.Is it is ErrPeerDown too.
+type falseAckError struct{}
+
+func (falseAckError) Error() string {
+	return "dgrdma: the peer acknowledged a frame that had not been sent, to be sent more than the path carries, or its program is broken: update it, or stop dealing with it"
+}
+func (falseAckError) Unwrap() error { return ErrPeerDown }
+
 // Of ErrNoKey, whether anybody answered.
 var (
 	errOtherKey  = &inWords{"the peer is there, and does not accept our key: has it the same one for us, and room for another peer?", ErrNoKey}
@@ -56,6 +64,7 @@ var (
 	ErrReset               = errors.New("dgrdma: connection was reset")
 	ErrWrongID             = errors.New("dgrdma: the peer has another id")
 	ErrRefused       error = refusedError{}
+	ErrFalseAck      error = falseAckError{}
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
 	ErrNoKey         error = noKeyError{}
@@ -111,7 +120,7 @@ func (e *PeerError) Unwrap() error { return e.Err }
 
 // Timeout reports whether the peer was given up because nothing came from it.
 func (e *PeerError) Timeout() bool {
-	return errors.Is(e.Err, ErrPeerDown) && !errors.Is(e.Err, ErrPeerClosed) && !errors.Is(e.Err, ErrRefused)
+	return errors.Is(e.Err, ErrPeerDown) && !errors.Is(e.Err, ErrPeerClosed) && !errors.Is(e.Err, ErrRefused) && !errors.Is(e.Err, ErrFalseAck)
 }
 
 // Temporary is false: a connection that failed stays so until Reset. With it a PeerError is a

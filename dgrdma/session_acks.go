@@ -35,6 +35,7 @@ func (p *sessionPeer) acked(now ack.Instant, a *ack.Acknowledgement, fin *finish
 	e.ackedIDs = ids
 	if !ok {
 		p.rx.counters.Refused[RefusedAckOfUnsent]++
+		p.rx.departs = p.rx.departs || tx.sent.Lied()
 		return
 	}
 	tx.noteRoundTrip()

@@ -22,8 +22,20 @@ func (n *sessionSending) aliveAt() ack.Instant {
 
 // sendBell sends a frame without messages, which is acknowledged: a peer that has the session not any more says so.
 func (n *sessionSending) sendBell(b *outgoing.Batch, now ack.Instant) {
-	n.bellID, n.belled = n.sent.Next(), true
-	n.sendKept(b, now, n.inFlight.Little(b.Headroom()+frame.SessionHeaderSize+1), frame.ControlBell)
+	buf := n.bellFrame(b)
+	n.bellID, n.belled = n.sent.Track(now, len(buf)-b.Headroom()), true
+	n.sendKept(b, n.bellID, buf, frame.ControlBell)
+}
+
+// sendWithheld sends a bell under the id that was withheld.
+func (n *sessionSending) sendWithheld(b *outgoing.Batch, now ack.Instant) {
+	buf := n.bellFrame(b)
+	n.sendKept(b, n.sent.TrackWithheld(now, len(buf)-b.Headroom()), buf, frame.ControlBell)
+}
+
+// bellFrame returns the memory for a bell.
+func (n *sessionSending) bellFrame(b *outgoing.Batch) []byte {
+	return n.inFlight.Little(b.Headroom() + frame.SessionHeaderSize + 1)
 }
 
 // rings reports whether a bell is under way that left since the peer has the session.

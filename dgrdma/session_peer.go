@@ -36,8 +36,13 @@ func newSessionPeer(c *Conn, learned bool) *sessionPeer {
 
 func (p *sessionPeer) isPeer() bool { return true }
 
-// gone implements kind: a session ends where the frame that says so is acted on.
-func (p *sessionPeer) gone() error { return nil }
+// gone implements kind: what else ends a session is acted on with the frame that says so.
+func (p *sessionPeer) gone() error {
+	if p.tx.err != nil || !p.tx.sent.Lied() {
+		return nil
+	}
+	return p.tx.terms.peerError("", ErrFalseAck)
+}
 
 // exchange implements kind.
 func (p *sessionPeer) exchange(now ack.Instant) (missed int) {

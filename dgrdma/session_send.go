@@ -178,7 +178,7 @@ func (n *sessionSending) next(now ack.Instant) (send bool, at ack.Instant) {
 	alive := n.aliveAt()
 	at = min(at, alive)
 	switch {
-	case n.bell || n.untold || n.came > 0 || alive <= now:
+	case n.bell || n.untold || n.came > 0 || alive <= now || n.sent.Withheld():
 		return true, now
 	case n.suspects():
 		return false, now // a long frame followed when much was overdue
@@ -211,7 +211,7 @@ func (n *sessionSending) introduce(b *outgoing.Batch, now ack.Instant) (full boo
 			n.bell = true
 		}
 		switch {
-		case !n.bell && !n.untold && n.came == 0 && !n.asksSize():
+		case !n.bell && !n.untold && n.came == 0 && !n.sent.Withheld() && !n.asksSize():
 			return false
 		case b.IsFull():
 			return true
@@ -221,6 +221,8 @@ func (n *sessionSending) introduce(b *outgoing.Batch, now ack.Instant) (full boo
 		case n.bell:
 			n.bell = false
 			n.sendBell(b, now)
+		case n.sent.Withheld():
+			n.sendWithheld(b, now)
 		case n.came > 0:
 			n.sendProbed(b)
 		case !b.Fits(n.inFlight.FullLength()):
@@ -242,8 +244,7 @@ func (n *sessionSending) machineRetry(now ack.Instant, at bool) session.Output {
 }
 
 // sendKept sends a frame that is none of a transaction, and is sent again as those are.
-func (n *sessionSending) sendKept(b *outgoing.Batch, now ack.Instant, buf []byte, control frame.Control) {
-	id := n.sent.Track(now, len(buf)-b.Headroom())
+func (n *sessionSending) sendKept(b *outgoing.Batch, id uint32, buf []byte, control frame.Control) {
 	n.inFlight.Keep(id, buf, nil, 0)
 	h := n.frames.Header(control)
 	h.ID = id

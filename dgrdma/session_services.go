@@ -21,7 +21,7 @@ func (n *sessionSending) sendServices(b *outgoing.Batch, now ack.Instant) {
 	if data := w.Add(&m); len(data) > 0 {
 		list.Put(data)
 	}
-	n.sendKept(b, now, buf[:b.Headroom()+w.Len()], frame.NoControl)
+	n.sendKept(b, n.sent.Track(now, w.Len()), buf[:b.Headroom()+w.Len()], frame.NoControl)
 }
 
 // tellAgain implements sendingKind.
