@@ -38,6 +38,9 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if err := e.answerTo(c.peer.As); err != nil {
 		return nil, fmt.Errorf("dgrdma: connect peer %d as %d: %w", p.ID, p.As, err)
 	}
+	if x := e.takeIntroduction(e.now(), c.key()); x != nil && c.session != nil {
+		c.session.introduced(e.now(), x)
+	}
 	return e.enter(c)
 }
 

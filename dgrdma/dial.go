@@ -36,7 +36,8 @@ func (e *Endpoint) DialContext(ctx context.Context, peerURL string) (*Conn, erro
 // string is complete: it may be there later, or be of a kind that does not answer. What it returns is for Connect.
 //
 // A string of UDP may end after the port: the endpoint that has that port, in any process and
-// after any restart, is asked for its id and the size of its memory. That takes a round trip.
+// after any restart, is asked for its id and the size of its memory. That takes a round trip, after which a connection
+// to it that is made within a second need not wait for another one: where nothing is sealed the answer has begun its session.
 // Without an answer for 3 s or Config.GiveUp the error is [ErrPeerDown]. Peers of our own kind answer
 // that accept peers, or are connected to this endpoint; for others the string has to be complete.
 func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error) {

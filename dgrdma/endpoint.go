@@ -67,11 +67,12 @@ type Endpoint struct {
 	replies   admission.Answers // to unknown sources, at the end of the batch
 
 	// Guarded by mu.
-	mu          sync.Mutex
-	closed      bool
-	gone        Counters // of closed connections, and of frames that belong to none
-	goneTimes   Times    // of closed connections
-	discoveries map[transport.Addr]*discovery
+	mu            sync.Mutex
+	closed        bool
+	gone          Counters // of closed connections, and of frames that belong to none
+	goneTimes     Times    // of closed connections
+	discoveries   map[transport.Addr]*discovery
+	introductions []*introduction // of peers that were found, oldest first; guarded by mu
 }
 
 // New starts an endpoint on a transport, which it owns from then on and closes.

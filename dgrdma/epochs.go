@@ -7,6 +7,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/session"
+	"github.com/dgrdma/dgrdma/transport"
 )
 
 // epochs are those that the endpoint tells its peers. The lock is a leaf.
@@ -28,12 +29,15 @@ func (e *epochs) welcomed(now ack.Instant) bool {
 	return at > 0 && now.Sub(at) <= session.EpochCounts
 }
 
-// with calls f with those of one peer.
+// with calls f with those of one peer. Over UDP an address is one endpoint's, whatever its id: what it is told does not depend on that, so that it may be asked
+// for a session before its id is known.
 func (e *epochs) with(k peerKey, now ack.Instant, f func(session.Epochs)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b := binary.LittleEndian.AppendUint16(e.peer[:0], uint16(k.local))
-	b = binary.LittleEndian.AppendUint16(b, uint16(k.remote))
+	if k.addr.Kind() != transport.KindUDP {
+		b = binary.LittleEndian.AppendUint16(b, uint16(k.remote))
+	}
 	e.peer = k.addr.Append(b)
 	f(e.all.Of(e.peer, now))
 }

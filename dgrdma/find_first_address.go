@@ -125,6 +125,9 @@ func (s *discoveryRun) look() (found *Peer, open bool) {
 		default:
 			p := s.peer
 			p.Addr, p.ID, p.Size = x.at, is.ID, is.Size
+			if is.by != nil {
+				s.ep.keepIntroduction(is.by)
+			}
 			return &p, false
 		}
 		s.ep.endDiscovery(x.discovery)

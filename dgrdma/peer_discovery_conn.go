@@ -26,7 +26,7 @@ const discoveryMost = 160 * time.Millisecond
 
 func connectDiscovery(c *Conn) kind {
 	c.tx.speakV107(false)
-	a := &discoveryConn{tx: discoverySending{sending: &c.tx}, rx: discoveryReceiving{receiving: &c.rx, mu: &c.mu}}
+	a := &discoveryConn{tx: discoverySending{sending: &c.tx, tells: &c.ep.epochs}, rx: discoveryReceiving{receiving: &c.rx, mu: &c.mu}}
 	a.rx.tx = &a.tx
 	c.tx.kind, c.rx.kind = &a.tx, &a.rx
 	return a
@@ -43,20 +43,25 @@ func (a *discoveryConn) gone() error {
 	if a.rx.is == (frame.Refusal{}) || a.tx.err != nil {
 		return nil
 	}
-	return &identityError{a.rx.is}
+	return &identityError{a.rx.is, a.rx.by}
 }
 
 // identityError is why a discovery ends: it is answered.
-type identityError struct{ frame.Refusal }
+type identityError struct {
+	frame.Refusal
+	by *introduction // nil: by a REFUSED
+}
 
 func (e *identityError) Error() string { return fmt.Sprintf("it is endpoint %d", e.ID) }
 
 // discoverySending sends the question. Guarded by the connection's mutex.
 type discoverySending struct {
 	*sending
+	tells *epochs
 	mine  session.Epoch // which the answer names
 	askAt ack.Instant
 	tries int
+	first ack.Instant // when the first question left
 }
 
 var _ sendingKind = (*discoverySending)(nil)
@@ -73,8 +78,10 @@ func (a *discoverySending) epochs() (mine, theirs session.Epoch)             { r
 func (a *discoverySending) failed(ack.Instant)                               {}
 func (a *discoverySending) connected(ack.Instant)                            {}
 
+// begin implements sendingKind. The question is a HELLO under the epoch under which a connection to the endpoint that is there would ask.
 func (a *discoverySending) begin(now ack.Instant) {
-	a.mine, a.askAt = session.Epoch(max(a.terms.cfg.Entropy(), 1)), now
+	a.tells.with(a.terms.key(), now, func(e session.Epochs) { a.mine = e.Told() })
+	a.askAt = now
 	a.measure()
 }
 
@@ -95,7 +102,15 @@ func (a *discoverySending) introduce(b *outgoing.Batch, now ack.Instant) (full b
 		return true
 	}
 	h := frame.Handshake{Kind: frame.HandshakeHello, Sender: uint32(a.mine), Checks: a.terms.mayCheck}
-	a.putAs(b, a.terms.handshake(b, h, a.terms.offered()), nil, false, a.terms.mayCheck)
+	list := a.terms.offered()
+	buf := a.terms.handshake(b, h, list)
+	if list != nil && list.HasRoom() {
+		frame.PutIdentity(buf[b.Headroom()+frame.HandshakeSize:], frame.Refusal{})
+	}
+	a.putAs(b, buf, nil, false, a.terms.mayCheck)
+	if a.tries == 0 {
+		a.first = now
+	}
 	a.askAt = now.Add(min(helloFirst<<min(a.tries, 10), discoveryMost))
 	a.tries++
 	return false
@@ -107,12 +122,13 @@ type discoveryReceiving struct {
 	mu *sync.Mutex // the connection's
 	tx *discoverySending
 	is frame.Refusal // of the endpoint that answered
+	by *introduction // the answer, if it was a WELCOME
 }
 
 var _ receivingKind = (*discoveryReceiving)(nil)
 
 func (a *discoveryReceiving) introduced() bool { return false }
-func (a *discoveryReceiving) forget()          { a.is = frame.Refusal{} }
+func (a *discoveryReceiving) forget()          { a.is, a.by = frame.Refusal{}, nil }
 
 func (a *discoveryReceiving) dropBatch() {}
 
@@ -127,15 +143,26 @@ func (a *discoveryReceiving) receive(now ack.Instant, f *frame.Frame) (why Reaso
 	switch {
 	case !ok:
 		return a.drop(RefusedNoSession), false
-	case h.Kind != frame.HandshakeRefused:
+	case h.Kind != frame.HandshakeRefused && h.Kind != frame.HandshakeWelcome:
 		return a.drop(RefusedSource), false
+	case h.Checks && !a.checked():
+		return a.refused(RefusedChecksum, h.Sender, nil), false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r, ok := frame.RefusalOf(f)
+	var r frame.Refusal
+	var by *introduction
+	if h.Kind == frame.HandshakeRefused {
+		r, ok = frame.RefusalOf(f)
+	} else {
+		r, ok = f.Identity()
+		of := a.key()
+		of.remote = r.ID
+		by = &introduction{of: of, at: now, took: now.Sub(a.tx.first), asked: a.tx.tries, welcome: handshakeOf(h), spoken: spoken{peerServices: said(f), checks: h.Checks}}
+	}
 	if !ok || session.Epoch(h.Receiver) != a.tx.mine || a.tx.err != nil {
 		return a.drop(RefusedForeign), false
 	}
-	a.is, a.departs = r, true
+	a.is, a.by, a.departs = r, by, true
 	return RefusedNone, false
 }

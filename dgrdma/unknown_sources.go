@@ -46,6 +46,9 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, d *transport.Datagram) 
 	case admission.AnswerHello:
 		c = e.meetSession(now, f, v.Handshake, p)
 	case admission.TellID:
+		if f.AsksIdentity() && e.welcomeUnnamed(now, f, v.Handshake, p) {
+			break
+		}
 		of := session.Epoch(v.Handshake.Sender)
 		o := session.Frame{Kind: session.Refused, Sender: of, Receiver: of, Refusal: session.WrongID}
 		if told := e.answerUnknown(peerKey{ids{f.Dst, f.Src}, d.From}, o, f.Size()); told && f.Dst == 0 {
@@ -93,6 +96,44 @@ func (e *Endpoint) meetSession(now ack.Instant, f *frame.Frame, h frame.Handshak
 		e.refuseUnknown(why, p.name())
 	}
 	return nil
+}
+
+// welcomeUnnamed answers a HELLO for whoever is here, which would be welcome under the endpoint's own id, as it would be answered then, and says who is here.
+// It reports whether it did: else the source hears the id, and asks again under that.
+func (e *Endpoint) welcomeUnnamed(now ack.Instant, f *frame.Frame, h frame.Handshake, p Peer) (answered bool) {
+	if h.Checks && !e.checksum || !e.localServices.to(!e.gate.MayWrite()).HasRoom() {
+		return false
+	}
+	key := peerKey{ids{e.cfg.ID, f.Src}, p.Addr}
+	w, ok := e.welcomeOf(now, key, session.Epoch(h.Sender))
+	if !ok || !e.queueAnswer(peerKey{ids{0, f.Src}, p.Addr}, admission.Answer{Handshake: onWire(w), Identifies: true}, f.Size()) {
+		return false
+	}
+	e.epochs.welcomes(now)
+	return true
+}
+
+// welcomeOf returns the WELCOME to a HELLO of initiator, if there is one as things are.
+func (e *Endpoint) welcomeOf(now ack.Instant, key peerKey, initiator session.Epoch) (w session.Frame, ok bool) {
+	var m session.Machine
+	if c := e.peers.find(key); c == nil {
+		if e.accepts(now, key.addr) != admission.NotRefused {
+			return w, false
+		}
+	} else if c.session == nil {
+		return w, false
+	} else {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		tx := &c.session.tx
+		if tx.closed || tx.reporting {
+			return w, false
+		}
+		tx.welcomed = unlisted // as to those who may write it is not
+		m = tx.m
+	}
+	e.epochs.with(key, now, func(all session.Epochs) { w, ok = m.Welcomes(all, initiator) })
+	return w, ok
 }
 
 // meetFrame acts on a frame of a session of an unknown source.
@@ -189,7 +230,7 @@ func (e engine) Reply() {
 		a := &all[i]
 		buf := b.Small()
 		var own frame.Refusal
-		if a.Handshake.Kind == frame.HandshakeRefused {
+		if a.Handshake.Kind == frame.HandshakeRefused || a.Identifies {
 			own = frame.Refusal{ID: e.cfg.ID, Size: e.Size()}
 		}
 		buf = buf[:b.Headroom()+a.Put(buf[b.Headroom():], own, e.localServices.to(!e.gate.MayWrite()))]

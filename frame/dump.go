@@ -159,22 +159,32 @@ func (h *Handshake) Append(b []byte, dst EndpointID) []byte {
 	return b
 }
 
-// AppendHandshake appends a frame with this header, which is of a handshake, in words. services and refusal are nil where it has none.
+// AppendHandshake appends a frame with this header, which is of a handshake, in words. services is nil where it has none, and refusal where it has neither
+// a refusal nor an identity.
 func (h *Header) AppendHandshake(b []byte, is *Handshake, services *Services, refusal *Refusal) []byte {
 	b = h.marks(h.ends(b))
 	b = is.Append(append(b, " ["...), h.Dst)
 	if services != nil {
 		b = services.Append(append(b, ", "...))
 	}
-	if refusal != nil {
+	switch {
+	case refusal == nil:
+	case is.Kind == HandshakeRefused:
 		b = refusal.Append(append(b, ": "...))
+	default:
+		b = refusal.AppendIdentity(append(b, ", "...))
 	}
 	return append(b, ']')
 }
 
 // Append appends what r says, in words.
 func (r *Refusal) Append(b []byte) []byte {
-	b = number(append(b, whyTexts[r.Why]...), ", endpoint ", uint32(r.ID))
+	return r.AppendIdentity(append(append(b, whyTexts[r.Why]...), ", "...))
+}
+
+// AppendIdentity appends who the sender is, in words.
+func (r *Refusal) AppendIdentity(b []byte) []byte {
+	b = number(b, "endpoint ", uint32(r.ID))
 	if r.Size == 0 {
 		return b
 	}
@@ -219,6 +229,8 @@ func (f Frame) String() string {
 			said = &s
 		}
 		if r, ok := f.Refusal(); ok {
+			why = &r
+		} else if r, ok := f.Identity(); ok {
 			why = &r
 		}
 		return string(f.Header.AppendHandshake(nil, &h, said, why))

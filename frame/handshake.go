@@ -49,7 +49,7 @@ const (
 //
 // In the frame header, whose acknowledgement is none, the frame id and the first acknowledged id are the halves of Check.
 // [Services] may follow the message of a HELLO, a WELCOME or a CONFIRM, and a [Refusal] follows that of a REFUSED. A HELLO to
-// the id 0, which no endpoint has, asks who is there: the answer is a REFUSED from the id 0.
+// the id 0, which no endpoint has, asks who is there: the answer is from the id 0, a REFUSED, or a WELCOME if the HELLO asks for that, see [PutIdentity].
 type Handshake struct {
 	Kind             HandshakeKind
 	Sender, Receiver uint32 // epochs; Receiver is 0 in a HELLO
@@ -129,6 +129,45 @@ type Refusal struct {
 	Why  uint8
 }
 
+// identityAt is where a list of services has an identity.
+const identityAt = ServicesSize - RefusalSize
+
+// PutIdentity writes who the sender is to a list of services, which has room for it: in the place of the last service, as a [Refusal]. In the WELCOME
+// that answers a HELLO to the id 0, it is the endpoint that is there. In that HELLO it has no id: it asks for such a WELCOME.
+func PutIdentity(list []byte, r Refusal) { r.Put(list[identityAt:]) }
+
+// Identity returns who the sender of a WELCOME from the id 0 is. Not ok: f is no such frame, or does not say that.
+func (f *Frame) Identity() (r Refusal, ok bool) {
+	if f.Src != 0 {
+		return Refusal{}, false
+	}
+	b, ok := f.identityOf(HandshakeWelcome)
+	if !ok {
+		return Refusal{}, false
+	}
+	r, ok = refusalIn(b, f.Src)
+	return r, ok && r.Why == 0
+}
+
+// AsksIdentity reports whether f is a HELLO to the id 0 that asks for a WELCOME with an identity.
+func (f *Frame) AsksIdentity() bool {
+	b, ok := f.identityOf(HandshakeHello)
+	return ok && f.Dst == 0 && b[0] == refusalMark
+}
+
+// identityOf returns the place of the identity in f, if it is a frame of that kind and there may be one.
+func (f *Frame) identityOf(k HandshakeKind) (b []byte, ok bool) {
+	h, ok := f.Handshake()
+	if !ok || h.Kind != k {
+		return nil, false
+	}
+	s, ok := f.Services()
+	if !ok || !s.HasRoom() {
+		return nil, false
+	}
+	return f.Rest()[identityAt:ServicesSize], true
+}
+
 const (
 	refusalMark = 0x49
 	// RefusalSize is the length of a refusal in bytes.
@@ -164,11 +203,15 @@ func (f *Frame) Refusal() (r Refusal, ok bool) {
 
 // RefusalOf is [Frame.Refusal] of a frame that is known to be a REFUSED.
 func RefusalOf(f *Frame) (r Refusal, ok bool) {
-	b := f.Rest()
+	return refusalIn(f.Rest(), f.Src)
+}
+
+// refusalIn reads what b begins with, in a frame from src.
+func refusalIn(b []byte, src EndpointID) (r Refusal, ok bool) {
 	if len(b) < RefusalSize || b[0] != refusalMark || b[1] > mostWhy {
 		return Refusal{}, false
 	}
 	le := binary.LittleEndian
 	r = Refusal{ID: EndpointID(le.Uint16(b[2:])), Size: le.Uint64(b[4:]), Why: b[1]}
-	return r, r.ID != 0 && r.Size <= 1<<32 && (r.Why != 0 || r.ID != f.Src)
+	return r, r.ID != 0 && r.Size <= 1<<32 && (r.Why != 0 || r.ID != src)
 }

@@ -150,12 +150,69 @@ func TestRefusalOfNoRefused(t *testing.T) {
 	}
 }
 
+// TestIdentityOnTheWire checks which frames ask for an identity, and which have one.
+func TestIdentityOnTheWire(t *testing.T) {
+	hello := Handshake{Kind: HandshakeHello, Sender: 7}
+	answer := Handshake{Kind: HandshakeWelcome, Sender: 9, Receiver: 7}
+	is := Refusal{ID: 5, Size: 1 << 32}
+	for _, x := range []struct {
+		name      string
+		dst, src  EndpointID
+		h         Handshake
+		services  int
+		change    func(said []byte) []byte
+		asks, has bool
+	}{
+		{name: "a question", src: 1, h: hello, asks: true},
+		{name: "a question to an endpoint", dst: 2, src: 1, h: hello},
+		{name: "a question without a mark", src: 1, h: hello, change: func(b []byte) []byte { b[identityAt] = 0; return b }},
+		{name: "a question that is cut", src: 1, h: hello, change: func(b []byte) []byte { return b[:len(b)-1] }},
+		{name: "a question with many services", src: 1, h: hello, services: MostServices - 1, asks: true},
+		{name: "a question with as many services as can be", src: 1, h: hello, services: MostServices},
+		{name: "an answer", dst: 1, h: answer, has: true},
+		{name: "an answer of an endpoint", dst: 1, src: 5, h: answer},
+		{name: "an answer with as many services as can be", dst: 1, h: answer, services: MostServices},
+		{name: "an answer without a mark", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt] = 0; return b }},
+		{name: "an answer with a reason", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt+1] = 1; return b }},
+		{name: "an answer of no id", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt+2] = 0; return b }},
+		{name: "an answer of too much memory", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt+8] = 2; return b }},
+		{name: "a CONFIRM", dst: 1, h: Handshake{Kind: HandshakeConfirm, Sender: 7, Receiver: 9}},
+	} {
+		var s Services
+		for i := range x.services {
+			s.Add(Service{serviceName(t, string(rune('a'+i))), 0})
+		}
+		said := make([]byte, ServicesSize)
+		if s.Put(said); s.HasRoom() {
+			PutIdentity(said, is)
+		}
+		if x.change != nil {
+			said = x.change(said)
+		}
+		b := make([]byte, HandshakeSize)
+		x.h.Put(b, x.dst, x.src)
+		f, err := Parse(append(b, said...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, ok := f.Identity()
+		if asks := f.AsksIdentity(); asks != x.asks || ok != x.has || ok && r != is {
+			t.Errorf("%s: asks %v, has %v, %+v", x.name, asks, ok, r)
+		}
+		if s, listed := f.Services(); listed && len(s.All()) != x.services || listed && len(f.Padding()) > 0 {
+			t.Errorf("%s: %d services, padding % x", x.name, len(s.All()), f.Padding())
+		}
+	}
+}
+
 // TestHandshakeInWords checks how each kind of handshake frame is printed.
 func TestHandshakeInWords(t *testing.T) {
 	var s Services
 	s.Add(Service{serviceName(t, "link"), 4096})
 	list := make([]byte, ServicesSize)
 	s.Put(list)
+	identity := slices.Clone(list)
+	PutIdentity(identity, Refusal{ID: 5, Size: 64})
 	why := func(r Refusal) []byte {
 		b := make([]byte, RefusalSize)
 		r.Put(b)
@@ -173,6 +230,9 @@ func TestHandshakeInWords(t *testing.T) {
 		{0, 1, Handshake{Kind: HandshakeHello, Sender: 7}, nil, "1->0 [HELLO from epoch 7, asks who is there]"},
 		{0, 1, Handshake{Kind: HandshakeHello, Sender: 7}, list, "1->0 [HELLO from epoch 7, asks who is there, serves link]"},
 		{1, 2, Handshake{Kind: HandshakeWelcome, Sender: 9, Receiver: 7, Check: 5}, list, "2->1 [WELCOME from epoch 9 to epoch 7, serves link]"},
+		{1, 0, Handshake{Kind: HandshakeWelcome, Sender: 9, Receiver: 7, Check: 5}, list, "0->1 [WELCOME from epoch 9 to epoch 7, serves link]"},
+		{1, 0, Handshake{Kind: HandshakeWelcome, Sender: 9, Receiver: 7, Check: 5}, identity, "0->1 [WELCOME from epoch 9 to epoch 7, serves link, endpoint 5 with 64 bytes]"},
+		{0, 1, Handshake{Kind: HandshakeHello, Sender: 7}, identity, "1->0 [HELLO from epoch 7, asks who is there, serves link]"},
 		{2, 1, Handshake{Kind: HandshakeConfirm, Sender: 7, Receiver: 9, Check: 5}, list, "1->2 [CONFIRM from epoch 7 to epoch 9, serves link]"},
 		{1, 2, Handshake{Kind: HandshakeReject, Sender: 9, Receiver: 7, Check: 5}, list, "2->1 [REJECT from epoch 9 to epoch 7]"},
 		{1, 2, Handshake{Kind: HandshakeRefused, Sender: 7, Receiver: 7}, nil, "2->1 [REFUSED to epoch 7]"},

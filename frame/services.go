@@ -62,7 +62,7 @@ const MostServices = 8
 //	2       1     how many services it knows of the receiver
 //	3       1     0
 //	4       12    for each: name, 8 bytes, and base, 4 bytes
-//	              zeros up to ServicesSize
+//	              zeros up to ServicesSize, or an identity at its end, see [PutIdentity]
 //
 // It is always as long, so that the answer to a HELLO is not longer than what
 // was asked. To all others it is link padding. The zero Services has none.
@@ -83,6 +83,9 @@ const (
 	// ServicesSize is the length of a list of services in bytes.
 	ServicesSize = servicesHead + MostServices*serviceSize
 )
+
+// HasRoom reports whether there is room for another service, or for an identity: see [PutIdentity].
+func (s *Services) HasRoom() bool { return s.n < MostServices }
 
 // Add adds a service. Not ok: there are as many as can be, or one of that name.
 func (s *Services) Add(x Service) (ok bool) {

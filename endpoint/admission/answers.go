@@ -12,6 +12,7 @@ type Answer struct {
 	Handshake     frame.Handshake
 	Why           uint8               // of a REFUSED
 	Reset         frame.SessionHeader // of the frame that it answers, if Handshake is none
+	Identifies    bool                // a WELCOME that says who the endpoint is
 
 	lists bool // a list of services follows
 }
@@ -57,6 +58,9 @@ func (a *Answers) Add(x Answer, q Question) Outcome {
 		need += frame.ChecksumSize
 	}
 	x.lists = h.Kind == frame.HandshakeWelcome && q.Size >= frame.ListedSize && a.mtu >= need
+	if x.Identifies && !x.lists {
+		return TooBig
+	}
 	switch n := len(a.list); {
 	case n > 0 && a.list[n-1] == x:
 		return Again
@@ -68,7 +72,7 @@ func (a *Answers) Add(x Answer, q Question) Outcome {
 }
 
 // Put writes the frame to the first bytes of b, and returns how many, without the checksum. own is what a REFUSED says of the endpoint, and list
-// what a WELCOME does.
+// what a WELCOME does, which has room for own where it says that, too.
 func (x *Answer) Put(b []byte, own frame.Refusal, list *frame.Services) (n int) {
 	h := &x.Handshake
 	if h.Kind == frame.NoHandshake {
@@ -78,6 +82,9 @@ func (x *Answer) Put(b []byte, own frame.Refusal, list *frame.Services) (n int) 
 		list = nil
 	}
 	n = h.PutWith(b, x.Remote, x.Local, list)
+	if x.Identifies {
+		frame.PutIdentity(b[frame.HandshakeSize:n], own)
+	}
 	if h.Kind == frame.HandshakeRefused {
 		own.Why = x.Why
 		own.Put(b[n:])

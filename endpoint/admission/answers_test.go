@@ -16,6 +16,7 @@ var (
 func answersOf() []admission.Answer {
 	return []admission.Answer{
 		{Handshake: frame.Handshake{Kind: frame.HandshakeWelcome, Sender: 6, Receiver: 5, Check: 7}},
+		{Handshake: frame.Handshake{Kind: frame.HandshakeWelcome, Sender: 6, Receiver: 5, Check: 7}, Identifies: true},
 		{Handshake: frame.Handshake{Kind: frame.HandshakeReject, Sender: 6, Receiver: 5, Check: 7}},
 		{Handshake: frame.Handshake{Kind: frame.HandshakeRefused, Sender: 5, Receiver: 5}, Why: 2},
 		{Reset: frame.SessionHeader{Dst: local, Src: remote, ID: 6, Tag: 7, Ack: 8}},
@@ -43,9 +44,9 @@ func TestNoAnswerIsLonger(t *testing.T) {
 						x.Local, x.Remote, x.To = local, remote, udp("10.0.0.1:7")
 						q := admission.Question{Size: size, Checked: checked}
 						switch o := a.Add(x, q); {
-						case x.Handshake.Kind == frame.HandshakeRefused && size < frame.RefusedSize:
-							if o != admission.TooBig || a.Len() != 0 {
-								t.Fatalf("REFUSED to %d bytes: %v", size, o)
+						case x.Handshake.Kind == frame.HandshakeRefused && size < frame.RefusedSize, x.Identifies && o == admission.TooBig:
+							if has := size >= frame.ListedSize && mtu >= frame.ListedSize+frame.ChecksumSize; o != admission.TooBig || a.Len() != 0 || x.Identifies && has {
+								t.Fatalf("%v to %d bytes of %d: %v", x.Handshake.Kind, size, mtu, o)
 							}
 							continue
 						case o != admission.Added:

@@ -65,7 +65,7 @@ type world struct {
 	Completed                           [txns][lives]uint8
 	N                                   uint8
 	Crash, Reset, Close, GiveUp, Expire uint8 // how often that may still happen
-	Post, Bump, Toggle                  uint8
+	Post, Bump, Toggle, Find            uint8
 	Full                                bool // the wire was full: the world is not explored further
 }
 

@@ -83,6 +83,15 @@ func (e *explorer) steps(w *world, dst []step) []step {
 				return n.does(x, m.Connect(at, t), e.v)
 			})
 		}
+		if w.Find > 0 && e.p.connects[x] {
+			// A WELCOME that comes of it begins the session of a connection that is made then, as if that had asked.
+			try(side+" asks whoever is at the address", 0, func(n *world) string {
+				n.Find--
+				_, _, t := ep(n)
+				n.put(message{kind: Hello, from: uint8(x), a: t.Told()})
+				return ""
+			})
+		}
 		if s.Machine.State > Down && e.p.posts[x] && w.Post > 0 {
 			try(side+" posts", 0, func(n *world) string {
 				n.Post--
@@ -329,6 +338,10 @@ var budgets = []struct {
 	{&client, world{Post: 2, Expire: 1}},
 	{&client, world{Post: 1, Expire: 2, Crash: 1}},
 	{&client, world{Post: 2, Toggle: 2}},
+	{&client, world{Post: 1, Find: 2, Crash: 1}},
+	{&client, world{Post: 1, Find: 2, Close: 1}},
+	{&client, world{Post: 1, Find: 1, Expire: 1, GiveUp: 1}},
+	{&client, world{Post: 1, Find: 1, Bump: 1, Crash: 1}},
 	{&client, world{Post: 1, Close: 1, Crash: 1}},
 	{&client, world{Post: 1, Crash: 2}},
 	{&client, world{Post: 1, Crash: 1, GiveUp: 1}},
@@ -344,13 +357,16 @@ var budgets = []struct {
 	{&mixed, world{Post: 1, Crash: 1, Toggle: 1}},
 	{&mixed, world{Post: 2, Expire: 1}},
 	{&mixed, world{Post: 2, GiveUp: 1}},
+	{&both, world{Post: 1, Find: 1, Crash: 1}},
+	{&mixed, world{Post: 1, Find: 1, Crash: 1, Close: 1}},
+	{&mixed, world{Post: 1, Find: 1, Reset: 1, Toggle: 1}},
 }
 
 func (w *world) budget() (s string) {
 	for _, b := range []struct {
 		name string
 		n    uint8
-	}{{"post", w.Post}, {"crash", w.Crash}, {"reset", w.Reset}, {"close", w.Close}, {"giveup", w.GiveUp}, {"expire", w.Expire}, {"bump", w.Bump}, {"toggle", w.Toggle}} {
+	}{{"post", w.Post}, {"crash", w.Crash}, {"reset", w.Reset}, {"close", w.Close}, {"giveup", w.GiveUp}, {"expire", w.Expire}, {"bump", w.Bump}, {"toggle", w.Toggle}, {"find", w.Find}} {
 		if b.n > 0 {
 			s += fmt.Sprintf(" %s %d", b.name, b.n)
 		}

@@ -1,5 +1,20 @@
 package session
 
+// Welcomes returns the answer to a HELLO that initiator sent to whoever is at this address, and that is not acted on: a WELCOME as this state has one,
+// or nothing.
+func (m *Machine) Welcomes(e Epochs, initiator Epoch) (f Frame, ok bool) {
+	local := e.Told()
+	switch {
+	case m.kept, m.open() && (initiator == m.Remote || m.State == Up && m.KeepRemote), m.rejected.has(initiator):
+		return Frame{}, false
+	case m.State == Up:
+		local = e.Next()
+	case m.State >= Asking:
+		local = m.Local
+	}
+	return welcome(local, initiator, e), true
+}
+
 func helloDown(m *Machine, _ At, e Epochs, f *Frame, o *Output) {
 	if !m.kept {
 		o.Reply = welcome(e.Told(), f.Sender, e)

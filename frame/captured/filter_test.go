@@ -87,7 +87,9 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// asks asks who is there, and refuses is the answer.
+// asks asks who is there, and refuses and welcomes are the answers.
+var welcomes = frame.Handshake{Kind: frame.HandshakeWelcome, Sender: 9, Receiver: 7}
+
 var asks, refuses = frame.Handshake{Kind: frame.HandshakeHello, Sender: 7}, frame.Handshake{Kind: frame.HandshakeRefused, Sender: 7, Receiver: 7}
 
 // hello returns a frame of a handshake between two ids.

@@ -139,7 +139,7 @@ func plausibleIDs(p *Packet, h *frame.Header) bool {
 	}
 	for m := range p.Messages() {
 		is, ok := frame.HandshakeOf(&frame.Frame{Header: *h}, &m)
-		return ok && (h.Src != 0 && is.Kind == frame.HandshakeHello || h.Dst != 0 && is.Kind == frame.HandshakeRefused)
+		return ok && (h.Src != 0 && is.Kind == frame.HandshakeHello || h.Dst != 0 && (is.Kind == frame.HandshakeRefused || is.Kind == frame.HandshakeWelcome))
 	}
 	return false
 }

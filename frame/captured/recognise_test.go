@@ -61,6 +61,7 @@ func TestPlausible(t *testing.T) {
 		{"noSource", 2, patch(f, 2, 0), len(f), false},
 		{"question", 0, hello(0, 3, asks), 34, true},
 		{"itsAnswer", 0, hello(3, 0, refuses), 34, true},
+		{"itsWelcome", 0, hello(3, 0, welcomes), 34, true},
 		{"questionOfNobody", 0, hello(3, 0, asks), 34, false},
 		{"nobodyToNobody", 0, hello(0, 0, refuses), 34, false},
 		{"flags", 2, patch(f, 9, 5), len(f), false},

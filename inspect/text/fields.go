@@ -110,7 +110,10 @@ func (p *Printer) message(b []byte, v *View, m *Message) []byte {
 	b = append(b, '\n')
 	if v.isShake() {
 		b = v.Shake.Append(append(b, "  "...), v.Header.Dst)
-		if v.Why {
+		switch {
+		case v.Why && v.Shake.Kind == frame.HandshakeWelcome:
+			b = v.Refusal.AppendIdentity(append(b, ", "...))
+		case v.Why:
 			b = v.Refusal.Append(append(b, ": "...))
 		}
 		b = append(b, '\n')

@@ -83,8 +83,12 @@ func (v *View) jsonShake(b []byte) []byte {
 		b = jsonServices(b, &v.Services)
 	}
 	if v.Why {
-		b = number(b, `,"refusal":{"why":`, int(v.Refusal.Why))
-		b = number(b, `,"id":`, int(v.Refusal.ID))
+		if v.Shake.Kind == frame.HandshakeWelcome {
+			b = append(b, `,"identity":{`...)
+		} else {
+			b = append(number(b, `,"refusal":{"why":`, int(v.Refusal.Why)), ',')
+		}
+		b = number(b, `"id":`, int(v.Refusal.ID))
 		b = append(number(b, `,"size":`, int(v.Refusal.Size)), '}')
 	}
 	return append(b, '}')

@@ -136,7 +136,9 @@ func (v *View) whole(f *frame.Frame) {
 		off = next(off, &c.Msg)
 	}
 	v.Services, v.Told = f.Services()
-	v.Refusal, v.Why = f.Refusal()
+	if v.Refusal, v.Why = f.Refusal(); !v.Why {
+		v.Refusal, v.Why = f.Identity()
+	}
 	v.Padding = f.Padding()
 }
 

@@ -95,7 +95,7 @@ local f = {
   hello = ProtoField.uint16("dgrdma.session.handshake", "Handshake for a session", base.DEC, hellos),
   check = ProtoField.uint32("dgrdma.session.check", "Check", base.HEX),
   refusal_why = ProtoField.uint8("dgrdma.session.refused", "Why there is no session", base.DEC, refusals),
-  refusal_id = ProtoField.uint16("dgrdma.session.refused.by", "Id of the endpoint that refuses"),
+  refusal_id = ProtoField.uint16("dgrdma.session.refused.by", "Id of the endpoint that refuses, or welcomes"),
   refusal_size = ProtoField.uint64("dgrdma.session.refused.size", "Bytes of its memory and services"),
   services = ProtoField.uint8("dgrdma.session.services", "Sender's services"),
   service = ProtoField.none("dgrdma.session.service", "Service"),
@@ -284,6 +284,12 @@ local function read_services(tvb, p, off)
     all[i] = { at = at, name = name }
   end
   p.list, p.services, p.knows = off, all, knows
+  if p.src == 0 and p.msgs[1].index == WELCOME and count < MOST_SERVICES then
+    read_refusal(tvb, p, off + SERVICES - REFUSAL)
+    if p.refusal and p.refusal.why > 0 then
+      p.refusal = nil
+    end
+  end
   return off + SERVICES
 end
 
@@ -504,7 +510,8 @@ local function identified(p)
   if p.dst ~= 0 and p.src ~= 0 then
     return true
   end
-  return p.hello and ((p.src ~= 0 and p.msgs[1].index == HELLO) or (p.dst ~= 0 and p.msgs[1].index == REFUSED))
+  local index = p.hello and p.msgs[1].index
+  return p.src ~= 0 and index == HELLO or p.dst ~= 0 and (index == REFUSED or index == WELCOME)
 end
 
 -- plausible tells frames from other datagrams by what no known sender does.
@@ -971,13 +978,17 @@ local function services_text(services, knows)
   return ", serves " .. table.concat(names, ", ") .. known
 end
 
+local function identity_text(r)
+  return format(", endpoint %d", r.id) .. (r.size > 0 and format(" with %.0f bytes", r.size) or "")
+end
+
 local function hello_text(p)
   local m = p.msgs[1]
   local s = hellos[m.index]
   local r = p.refusal
   if m.index == REFUSED then
     s = s .. format(" to epoch %d", m.addr)
-    return r and s .. format(": %s, endpoint %d", refusals[r.why], r.id) .. (r.size > 0 and format(" with %.0f bytes", r.size) or "") or s
+    return r and s .. ": " .. refusals[r.why] .. identity_text(r) or s
   end
   s = s .. format(" from epoch %d", m.txn)
   if m.addr ~= 0 then
@@ -985,7 +996,8 @@ local function hello_text(p)
   elseif p.dst == 0 then
     s = s .. ", asks who is there"
   end
-  return p.services and s .. services_text(p.services, p.knows) or s
+  s = p.services and s .. services_text(p.services, p.knows) or s
+  return r and s .. identity_text(r) or s
 end
 
 local function seal_text(p)
@@ -1253,7 +1265,9 @@ local function show_hello(tvb, tree, p, e)
   end
   local r = p.refusal
   if r then
-    node:add(f.refusal_why, tvb(r.at + 1, 1))
+    if m.index == REFUSED then
+      node:add(f.refusal_why, tvb(r.at + 1, 1))
+    end
     node:add_le(f.refusal_id, tvb(r.at + 2, 2))
     node:add(f.refusal_size, tvb(r.at + 4, 8), UInt64.new(r.size % 4294967296, math.floor(r.size / 4294967296)))
   end

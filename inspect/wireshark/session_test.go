@@ -1,6 +1,7 @@
 package wireshark_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -260,20 +261,25 @@ func TestHandshakesOfSessions(t *testing.T) {
 	frame.Refusal{ID: 1, Size: 64, Why: 1}.Put(refusal)
 	another := make([]byte, frame.RefusalSize)
 	frame.Refusal{ID: 5}.Put(another)
+	identity := bytes.Clone(list)
+	frame.PutIdentity(identity, frame.Refusal{ID: 5, Size: 64})
 	for wire := range wires {
 		r := newRecorder(t, wire, tap.Options{})
-		kinds := []string{"0", "0", "1", "5", "6", "4", "4"}
+		kinds := []string{"0", "0", "1", "5", "6", "4", "4", "1"}
 		for i, h := range []frame.Handshake{
 			{Kind: frame.HandshakeHello, Sender: 7}, {Kind: frame.HandshakeHello, Sender: 7},
 			{Kind: frame.HandshakeWelcome, Sender: 9, Receiver: 7, Check: 1<<31 + 5}, {Kind: frame.HandshakeConfirm, Sender: 7, Receiver: 9, Check: 5},
 			{Kind: frame.HandshakeReject, Sender: 7, Receiver: 9, Check: 5}, {Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9},
-			{Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9},
+			{Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9}, {Kind: frame.HandshakeWelcome, Sender: 9, Receiver: 7},
 		} {
 			b := make([]byte, frame.HandshakeSize)
 			h.Put(b, 2, 1)
 			switch {
 			case i == 0:
 				h.Put(b, 0, 1)
+			case i == 7:
+				h.Put(b, 2, 0)
+				b = append(b, identity...)
 			case h.Kind.HasServices():
 				b = append(b, list...)
 			case i == 5:
@@ -299,7 +305,8 @@ func TestHandshakesOfSessions(t *testing.T) {
 				t.Errorf("%s, packet %d: %v, want %s", wire, p.Record, got[p.Record], line)
 			}
 		}
-		if n != len(kinds) || got[6]["dgrdma.session.refused"] != "1" || got[6]["dgrdma.session.refused.by"] != "1" || got[7]["dgrdma.session.refused"] != "0" || got[7]["dgrdma.session.refused.by"] != "5" {
+		if n != len(kinds) || got[6]["dgrdma.session.refused"] != "1" || got[6]["dgrdma.session.refused.by"] != "1" || got[7]["dgrdma.session.refused"] != "0" || got[7]["dgrdma.session.refused.by"] != "5" ||
+			got[8]["dgrdma.session.refused"] != "" || got[8]["dgrdma.session.refused.by"] != "5" {
 			t.Errorf("%s: %d frames, %v", wire, n, got)
 		}
 	}
