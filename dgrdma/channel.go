@@ -73,7 +73,7 @@ func (x *channels) add(ch *Channel) {
 // meet makes the channel of a service.
 func (c *Conn) meet(s *served) *Channel {
 	ch := &Channel{conn: c, service: s}
-	ch.mail.init(ch)
+	ch.mail.out.init(ch)
 	ch.view = view{(*intake)(ch), (*intake)(ch)}
 	if ch.handler = s.Meet(ch); ch.handler == nil {
 		panic(fmt.Sprintf("BUG: service %v meets a peer without a handler", s.name))
@@ -119,11 +119,12 @@ func (in *intake) ch() *Channel { return (*Channel)(in) }
 // Admit implements [Memory].
 func (in *intake) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) {
 	s := in.service
+	letter := in.ch().letterAt(m)
 	switch data, word := uint64(m.Addr), uint64(m.CompletionAddr); {
 	case m.Len > 0 && (data < s.base || data+uint64(m.Len) > s.end), m.Completes() && word+4 > s.end:
 		return nil, fmt.Errorf("dgrdma: data at %#x, completion at %#x: not all in the window of service %v: %w", data, word, s.name, ErrBounds)
-	case in.ch().isMail(m):
-		return in.mail.admit(m)
+	case letter >= 0:
+		return in.mail.in.admit(s.base, letter, m)
 	case m.Len > 0 && data < s.base+MailSize, word < s.base+MailSize:
 		return nil, errNoMail
 	}
@@ -132,8 +133,8 @@ func (in *intake) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) 
 
 // Complete implements [Memory].
 func (in *intake) Complete(src frame.EndpointID, m *frame.Message) {
-	if in.ch().isMail(m) {
-		in.mail.came(m.CompletionValue)
+	if letter := in.ch().letterAt(m); letter >= 0 {
+		in.mail.in.came(letter, m.CompletionValue, in.handler.Letter)
 		return
 	}
 	in.handler.Complete(src, m)
@@ -141,7 +142,9 @@ func (in *intake) Complete(src frame.EndpointID, m *frame.Message) {
 
 // Placed implements [Placed].
 func (in *intake) Placed(src frame.EndpointID, m *frame.Message) {
-	if in.placed != nil && !in.ch().isMail(m) {
+	if letter := in.ch().letterAt(m); letter >= 0 {
+		in.mail.in.place(letter, m)
+	} else if in.placed != nil {
 		in.placed.Placed(src, m)
 	}
 }

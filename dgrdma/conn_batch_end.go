@@ -55,6 +55,9 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (n news) {
 		c.kind.scheduleAck(now)
 	}
 	rx.kind.dropBatch()
+	for _, ch := range c.channels.all() {
+		ch.mail.in.tidy()
+	}
 	tx.heard.counters = rx.counters
 	tx.heard.open, tx.heard.held = rx.open.Len(), rx.held.Bytes()
 	tx.wake(now)

@@ -15,6 +15,8 @@ type Flow struct {
 	conn   *Conn
 	name   frame.ServiceName
 	queued queue.Flow[Transaction] // guarded by the connection's mutex
+
+	letters *outbox // whose letters are posted to it, and nothing else; nil: none
 }
 
 // mostOfService bounds the transactions of a flow to a service: the service that posts has bounds of its

@@ -108,7 +108,7 @@ func TestFlowsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, pairConfig{size: 8 << 20, link: gigabit, a: Config{Window: 16}, b: Config{Window: 16}})
 		defer p.close()
-		here, there := newShelf("post", 1<<16), newShelf("post", 1<<16)
+		here, there := newShelf("post", 1<<17), newShelf("post", 1<<17)
 		serve(t, p.a, here)
 		base := serve(t, p.b, there)
 		time.Sleep(time.Second)
@@ -162,7 +162,7 @@ func TestFenceOfAFlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, pairConfig{size: 8 << 20, link: simnet.Link{Latency: 10 * time.Millisecond}})
 		defer p.close()
-		here, there := newShelf("post", 1<<16), newShelf("post", 1<<16)
+		here, there := newShelf("post", 1<<17), newShelf("post", 1<<17)
 		serve(t, p.a, here)
 		base := serve(t, p.b, there)
 		time.Sleep(time.Second)
@@ -237,7 +237,7 @@ func TestQueueIsOfMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, pairConfig{a: Config{Queue: 2}, link: simnet.Link{Latency: time.Millisecond}})
 		defer p.close()
-		here, there := newShelf("post", 1<<16), newShelf("post", 1<<16)
+		here, there := newShelf("post", 1<<17), newShelf("post", 1<<17)
 		serve(t, p.a, here)
 		base := serve(t, p.b, there)
 		time.Sleep(time.Second)

@@ -54,7 +54,7 @@ type flowsSide struct {
 
 const (
 	boxSize   = 4 << 20
-	boxWords  = 4096 // before the data
+	boxWords  = MailSize + 4096 // before the data
 	mostFlows = 3
 )
 

@@ -66,8 +66,9 @@ func (s *sending) appendTransactions(now ack.Instant, w *frame.Writer) (first *T
 func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
 	t.begunAt = now
 	t.id = s.nextTxn
-	if t.letter {
+	if o := t.flow.letters; o != nil {
 		t.base = s.kind.base(t.flow.name)
+		o.begin(t, s.epoch)
 	}
 	t.count = uint16(count)
 	s.posted.Begin(&t.entry)

@@ -63,7 +63,7 @@ func TestWelcomeOfWhoeverIsThere(t *testing.T) {
 					}
 				}
 				for i := range x.services {
-					if _, err := e.Serve(newShelf(fmt.Sprintf("s%d", i), 1<<12)); err != nil {
+					if _, err := e.Serve(newShelf(fmt.Sprintf("s%d", i), MailSize)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -117,7 +117,7 @@ func TestIntroductionCounts(t *testing.T) {
 				s := newSetupPath(t, trip, Config{}, Config{})
 				defer s.end()
 				for i := range x.services {
-					if _, err := s.b.Serve(newShelf(fmt.Sprintf("s%d", i), 1<<12)); err != nil {
+					if _, err := s.b.Serve(newShelf(fmt.Sprintf("s%d", i), MailSize)); err != nil {
 						t.Fatal(err)
 					}
 				}

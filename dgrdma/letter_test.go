@@ -59,7 +59,7 @@ func (s *shelf) came() []string {
 func posts(t *testing.T, pc pairConfig) (p *pair, here, there *shelf) {
 	t.Helper()
 	p = newPair(t, pc)
-	here, there = newShelf("post", 1<<16), newShelf("post", 1<<16)
+	here, there = newShelf("post", 1<<17), newShelf("post", 1<<17)
 	serve(t, p.a, here)
 	serve(t, p.b, there)
 	time.Sleep(time.Second)
@@ -158,9 +158,11 @@ func TestLettersOfAnyLength(t *testing.T) {
 		p, _, there := posts(t, pairConfig{})
 		defer p.close()
 		p.toB.size.Store(0)
-		bell := there.channel(0).Base() + mailBell
-		for _, n := range []uint32{0, MaxLetter, MaxLetter + 1, 1 << 16, 1 << 31, 1<<32 - 1} {
-			if err := settle(t, there.otherEnd(p), &Transaction{Completion: Word(bell, n)}); err != nil {
+		bell := there.channel(0).Base() + mailBells
+		for _, c := range []struct{ unit, n uint32 }{
+			{0, 0}, {1, MaxLetter}, {17, MaxLetter + 1}, {17, 1 << 16}, {17, 1 << 31}, {17, 1<<32 - 1}, {18, 5}, {18, MaxLetter + 1},
+		} {
+			if err := settle(t, there.otherEnd(p), &Transaction{Completion: Word(bell+4*c.unit, c.n)}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -206,7 +208,7 @@ func TestLetterOfWhichPartIsNoise(t *testing.T) {
 			p, _, there := posts(t, pairConfig{})
 			defer p.close()
 			base := there.channel(0).Base()
-			x := &Transaction{Completion: Word(base+mailBell, 8), Segments: []Segment{
+			x := &Transaction{Completion: Word(base+mailBells, 8), Segments: []Segment{
 				{base + first, []byte("somewhat")}, {base + mailBox + MailSize - first, []byte("somewhat")},
 			}}
 			if err := settle(t, there.otherEnd(p), x); err != nil {

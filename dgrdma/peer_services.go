@@ -108,7 +108,7 @@ func (s *peerServices) base(name frame.ServiceName) uint32 {
 // refuse fails what is posted to services that the peer has not.
 func (n *sessionSending) refuse(fin *finished) {
 	for _, t := range slices.Collect(n.posted.Waiting()) {
-		if err := n.serves(t.flow.name, t.letter); err != nil {
+		if err := n.serves(t.flow.name, t.flow.letters != nil); err != nil {
 			n.lose(t, fin, n.terms.peerError("post", err))
 		}
 	}
@@ -123,7 +123,7 @@ func (n *sessionSending) refused(fin *finished) {
 		return
 	}
 	for _, t := range slices.Collect(n.posted.Waiting()) {
-		if t.letter {
+		if t.flow.letters != nil {
 			n.lose(t, fin, err)
 		}
 	}

@@ -36,9 +36,8 @@ func (c *Conn) PostTo(life uint32, t *Transaction) error {
 
 // posting is how something is posted.
 type posting struct {
-	to     addressee
-	flow   *Flow // nil: to the peer's memory
-	letter bool  // see Transaction
+	to   addressee
+	flow *Flow // nil: to the peer's memory
 }
 
 func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, how posting) error {
@@ -66,7 +65,7 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 		return false, false, err
 	}
 	t.Done, t.progress = done, progress{}
-	t.posted, t.waiter, t.letter = true, waiter, how.letter
+	t.posted, t.waiter = true, waiter
 	var now ack.Instant
 	if tx.posted.Len() == 0 {
 		now = c.ep.now()
@@ -78,6 +77,7 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 // refuses returns why a transaction cannot be posted. Guarded by mu.
 func (c *Conn) refuses(t *Transaction, how posting) error {
 	tx := &c.tx
+	letter := how.flow.letters != nil
 	switch {
 	case t.posted:
 		return ErrInUse
@@ -85,13 +85,13 @@ func (c *Conn) refuses(t *Transaction, how posting) error {
 		return tx.err
 	case !how.to.is(tx.epoch):
 		return c.peerError("post", errOtherLife)
-	case c.ep.draining.Load() && !how.letter:
+	case c.ep.draining.Load() && !letter:
 		return ErrClosed
-	case !how.letter && how.flow.queued.Len() >= how.flow.most():
+	case !letter && how.flow.queued.Len() >= how.flow.most():
 		tx.counters.QueueFull++
 		return ErrQueueFull
 	}
-	if err := tx.kind.serves(how.flow.name, how.letter); err != nil {
+	if err := tx.kind.serves(how.flow.name, letter); err != nil {
 		return c.peerError("post", err)
 	}
 	return nil

@@ -107,8 +107,13 @@ func (r *receiving) letGo() {
 	}
 }
 
-// release gives back what is kept for incomplete transactions.
-func (r *receiving) release() { r.open.Reset() }
+// release gives back what is kept for incomplete transactions, and for letters.
+func (r *receiving) release() {
+	r.open.Reset()
+	for _, ch := range r.channels.all() {
+		ch.mail.in.reset()
+	}
+}
 
 // begin counts a frame of the peer, and follows a Reset.
 func (r *receiving) begin(now ack.Instant) {

@@ -33,7 +33,7 @@ func (k *keeper) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
 // touches its mail vanishes, and of a letter the box takes what fits.
 func TestServiceIsAskedOfItsWindow(t *testing.T) {
 	f := newFeed(t, Config{})
-	g := &gate{shelf: newShelf("gate", 2*windowUnit)}
+	g := &gate{shelf: newShelf("gate", 4*windowUnit)}
 	base := uint64(serve(t, f.e, g))
 	end, mail, box := base+g.size, base+MailSize, base+mailBox
 	c := f.native()
@@ -46,8 +46,8 @@ func TestServiceIsAskedOfItsWindow(t *testing.T) {
 		}
 		return all
 	}
-	words := append(near(base, base+mailBell, mail, end), frame.NoCompletion)
-	for _, data := range append(near(base, box, box+MaxLetter, mail, end), 0) {
+	words := append(near(base, base+mailBells, base+mailBells+4*mailUnits, mail, end), frame.NoCompletion)
+	for _, data := range append(near(base, box, box+mailUnit, box+MaxLetter, box+mailLength, mail, end), 0) {
 		for _, n := range []uint64{0, 1, 8} {
 			for _, word := range words {
 				m := frame.Message{Addr: uint32(data), Len: uint16(n), CompletionAddr: uint32(word), CompletionValue: 5}
@@ -62,7 +62,9 @@ func TestServiceIsAskedOfItsWindow(t *testing.T) {
 				g.asked = 0
 				dst, err := c.rx.ownerOf(&m).Admit(1, &m)
 				vanishes := errors.As(err, new(discarded))
-				switch letter := word == base+mailBell; {
+				off := word - base - mailBells
+				place := box + off/4*mailUnit
+				switch letter := off < 4*mailUnits && off%4 == 0; {
 				case !within(owns, 1, base, end):
 					if g.asked != 0 {
 						t.Fatalf("asked of %d bytes at %#x, word at %#x, of others", n, data, word)
@@ -71,7 +73,7 @@ func TestServiceIsAskedOfItsWindow(t *testing.T) {
 					if g.asked != 0 || !errors.Is(err, ErrBounds) || vanishes {
 						t.Fatalf("%d bytes at %#x, word at %#x: asked %d times, %v, want %v", n, data, word, g.asked, err, ErrBounds)
 					}
-				case letter && within(data, n, box, box+MaxLetter):
+				case letter && within(data, n, place, place+MaxLetter):
 					if g.asked != 0 || err != nil || len(dst) != int(n) {
 						t.Fatalf("%d bytes of a letter at %#x: asked %d times, %v", n, data, g.asked, err)
 					}
@@ -92,7 +94,7 @@ func TestChannelOfEach(t *testing.T) {
 	f := newFeed(t, Config{})
 	c := f.native()
 	for _, name := range []string{"upper", "lower"} {
-		s := newShelf(name, windowUnit)
+		s := newShelf(name, 4*windowUnit)
 		base := serve(t, f.e, s)
 		ch := c.Channel(name)
 		if ch != s.channel(0) || ch.Conn() != c || ch.Base() != base || ch.Flow().Conn() != c {

@@ -166,11 +166,11 @@ func TestServicesAreApart(t *testing.T) {
 		{"a word among the mail's addresses", first + MailSize, first + 100, true},
 		{"behind all", second + windows, second + MailSize, false},
 		{"nobody's", second + windows, second + windows + 64, false},
-		{"letter into memory", 64, first + mailBell, false},
-		{"letter into another's box", second + mailBox, first + mailBell, false},
-		{"letter in front of its box", first + mailBox - 8, first + mailBell, true},
-		{"letter across the end of its box", first + mailBox + MaxLetter - 4, first + mailBell, true},
-		{"letter behind its box", first + MailSize, first + mailBell, true},
+		{"letter into memory", 64, first + mailBells, false},
+		{"letter into another's box", second + mailBox, first + mailBells, false},
+		{"letter in front of its box", first + mailBox - 8, first + mailBells, true},
+		{"letter across the end of its box", first + mailBox + MaxLetter - 4, first + mailBells, true},
+		{"letter behind its box", first + MailSize, first + mailBells, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -63,11 +63,10 @@ type progress struct {
 	frames   uint32 // unacknowledged frames that hold messages of it
 	segment  uint32 // next segment to be packed, and how much of it is
 	offset   uint32
-	base     uint32 // where the peer's service begins
+	base     uint32 // of a letter: where the peer's service begins, from which its addresses count
 	count    uint16 // messages
 	packed   uint16 // messages in frames so far
 	posted   bool
-	letter   bool // addresses count from base
 	complete bool // all messages are in frames
 }
 

@@ -151,7 +151,7 @@ func TestLettersOfEndsAreBounded(t *testing.T) {
 		put := func(l letter) {
 			var b [boxSize]byte
 			k := l.put(b[:])
-			s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
+			s.frame(s.mailed(b[:k], uint32(k)))
 		}
 		var p *peer
 		for _, c := range h.ep.Conns() {
@@ -190,7 +190,7 @@ func TestEndCostsOnce(t *testing.T) {
 					var b [boxSize]byte
 					l := letter{kind: letterClose, from: 1, to: to, attempt: 1}
 					k := l.put(b[:])
-					s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
+					s.frame(s.mailed(b[:k], uint32(k)))
 				}
 				s.wait(10 * time.Millisecond)
 				if d := processorTime() - began; i == 0 || d < least {

@@ -148,7 +148,7 @@ func TestOpenFlood(t *testing.T) {
 			var b [boxSize]byte
 			l := letter{kind: letterOpen, directions: toListener, from: i + 1, attempt: uint64(i), name: "port", private: make([]byte, MaxPrivate), text: strings.Repeat("x", maxText)}
 			k := l.put(b[:])
-			s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
+			s.frame(s.mailed(b[:k], uint32(k)))
 			if i%100 == 0 {
 				s.wait(time.Millisecond)
 			}
@@ -199,7 +199,7 @@ func TestRepliesAreBounded(t *testing.T) {
 				var b [boxSize]byte
 				l := letter{kind: kind, directions: toListener, from: i + 1, attempt: uint64(i), name: "none"}
 				k := l.put(b[:])
-				s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
+				s.frame(s.mailed(b[:k], uint32(k)))
 				if i%100 == 0 {
 					s.wait(10 * time.Microsecond)
 				}

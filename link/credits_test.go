@@ -179,9 +179,9 @@ func TestCreditsOfBeforeTheAnswer(t *testing.T) {
 		if got != 4 || s.count != 0 {
 			t.Errorf("%d messages handled, %d words before the answer: %v", got, s.count, s.words)
 		}
-		s.letter(letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, back: half{Credit: 512}})
+		s.letter(letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, back: half{Credit: 1 << 14}})
 		s.wait(20 * time.Millisecond)
-		if s.words[512] != 4 {
+		if s.words[1<<14] != 4 {
 			t.Errorf("%d words with the answer: %v", s.count, s.words)
 		}
 	})
@@ -199,12 +199,12 @@ func TestLostCredits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := offer.Connect(EmptyFlags{Addr: 512, Pitch: 4}); err != nil {
+				if err := offer.Connect(EmptyFlags{Addr: 1 << 14, Pitch: 4}); err != nil {
 					t.Fatal(err)
 				}
 				l, flags = offer, d.Flags
 			} else {
-				yes := s.dial(1, "port", toListener, half{Credit: 512}, half{})
+				yes := s.dial(1, "port", toListener, half{Credit: 1 << 14}, half{})
 				l, flags = <-made, yes.out.Flags
 			}
 			s.mu.Lock()
@@ -242,7 +242,7 @@ func TestEachCreditOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := in.Connect(EmptyFlags{Addr: 512, Pitch: 4}); err != nil {
+		if err := in.Connect(EmptyFlags{Addr: 1 << 14, Pitch: 4}); err != nil {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
@@ -262,7 +262,7 @@ func TestEachCreditOnce(t *testing.T) {
 		s.wait(time.Second)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.count != 2 || s.words[512] != 1 { // the first one again, and the second
+		if s.count != 2 || s.words[1<<14] != 1 { // the first one again, and the second
 			t.Errorf("%d words came, want two", s.count)
 		}
 	})

@@ -285,7 +285,7 @@ func TestAnswerAfterTheEnd(t *testing.T) {
 				for _, l := range []letter{over, yes} {
 					b := make([]byte, boxSize)
 					n := l.put(b)
-					parts = append(parts, s.write(letterBox, b[:n], letterBell, uint32(n)))
+					parts = append(parts, s.mailed(b[:n], uint32(n)))
 				}
 				s.frame(parts...)
 				return over

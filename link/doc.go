@@ -92,7 +92,7 @@
 //	half         one direction of a link, at one end: a Producer or a Consumer
 //	letter       a control message from host to host, such as the question and the answer of
 //	             a handshake, or the end of a link
-//	letter box   where in a host's memory each peer writes its letters, one at a time
+//	letter box   where in a host's memory each peer writes its letters
 //	grant        the memory of a link, of which its peer may write what the link allows
 //	credit       a buffer that the consumer gave back, and the producer may fill
 //	flag         the word that declares a buffer full and describes the message in it

@@ -16,10 +16,13 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// The address of letters, and of the word that says that one came.
+// The addresses of letters, and of the words that say that one came: each of as many bytes as
+// letterUnit has a word.
 const (
-	letterBell = 16
-	letterBox  = 64
+	letterBells = 64
+	letterBox   = 1024
+	letterUnit  = 64
+	letterUnits = 128
 )
 
 // fakePeer is a scripted peer of a host: it speaks frames and letters by hand, keeps no rule but those
@@ -36,11 +39,12 @@ type fakePeer struct {
 	check       uint32 // of the WELCOME
 	txn         uint32 // of the next transaction
 	seq         uint32 // of the next frame, counted from the epoch
+	unit        uint32 // where its next letter begins
 
 	mu      sync.Mutex
 	arrived ack.ReceivedIDs // the frames of the host that arrived
 	welcome chan frame.Handshake
-	box     [boxSize]byte
+	box     [dgrdma.MailSize - letterBox]byte
 	letters []letter
 	mute    bool // acknowledge nothing
 	words   map[uint32]uint32
@@ -75,7 +79,7 @@ func (s *fakePeer) greet() {
 		select {
 		case h := <-s.welcome:
 			s.mu.Lock()
-			s.remoteEpoch, s.check, s.seq = h.Sender, h.Check, 1
+			s.remoteEpoch, s.check, s.seq, s.unit = h.Sender, h.Check, 1, 0
 			s.arrived.Begin(h.Sender)
 			s.mu.Unlock()
 			s.confirm()
@@ -178,11 +182,27 @@ func (s *fakePeer) message(txn uint32, count, index uint16, at uint32, data []by
 	return part{frame.Message{Txn: s.txn + txn, Count: count, Index: index, Addr: at, CompletionAddr: flagAt, CompletionValue: flag}, data}
 }
 
+// places returns the bell of its next letter, and where that goes.
+func (s *fakePeer) places() (bell, box uint32) {
+	return letterBells + 4*s.unit, letterBox + s.unit*letterUnit
+}
+
+// mailed returns a letter of so many bytes, of which these are written.
+func (s *fakePeer) mailed(b []byte, length uint32) part {
+	bell, box := s.places()
+	if length <= boxSize {
+		if s.unit += max(1, (length+letterUnit-1)/letterUnit); s.unit >= letterUnits {
+			s.unit = 0
+		}
+	}
+	return s.write(box, b, bell, length)
+}
+
 // letter sends a letter, and waits until it is read.
 func (s *fakePeer) letter(l letter) {
 	var b [boxSize]byte
 	n := l.put(b[:])
-	s.frame(s.write(letterBox, b[:n], letterBell, uint32(n)))
+	s.frame(s.mailed(b[:n], uint32(n)))
 	s.wait(5 * time.Millisecond)
 }
 
@@ -258,19 +278,20 @@ func (s *fakePeer) place(f *frame.SessionFrame) {
 		if c.Msg.Type == frame.TypeServices {
 			break
 		}
-		if at := c.Msg.Addr; c.Msg.Len > 0 && at >= letterBox && int(at)+len(c.Data) <= letterBox+boxSize {
+		if at := c.Msg.Addr; c.Msg.Len > 0 && at >= letterBox && int(at)+len(c.Data) <= dgrdma.MailSize {
 			copy(s.box[at-letterBox:], c.Data)
 		}
 		if c.Msg.Count > 1 && c.Msg.Index < c.Msg.Count || !c.Msg.Completes() {
 			continue // no frame is lost or overtaken
 		}
-		if c.Msg.CompletionAddr != letterBell {
+		unit := (c.Msg.CompletionAddr - letterBells) / 4
+		if c.Msg.CompletionAddr%4 != 0 || unit >= letterUnits {
 			s.words[c.Msg.CompletionAddr] = c.Msg.CompletionValue
 			s.count++
 			continue
 		}
 		// A peer that says that its buffers are where its letter box is gets damaged letters.
-		if l, err := parseLetter(s.box[:min(c.Msg.CompletionValue, boxSize)]); err == nil {
+		if l, err := parseLetter(s.box[unit*letterUnit:][:min(c.Msg.CompletionValue, boxSize)]); err == nil {
 			s.letters = append(s.letters, l)
 		}
 	}

@@ -32,7 +32,7 @@ func TestAdmitEveryLength(t *testing.T) {
 				t.Errorf("memory at %#x, %d bytes: more or less is granted", m.At, m.N)
 			}
 		}
-		places := []uint32{0, letterBell, letterBox, letterBox + boxSize - 1, letterBox + boxSize, reserved - 1, in.Data, in.Data + 63, in.Data + 64,
+		places := []uint32{0, letterBells, letterBox, letterBox + boxSize - 1, letterBox + boxSize, reserved - 1, in.Data, in.Data + 63, in.Data + 64,
 			in.Flags - 1, in.Flags, in.Flags + 4, yes.back.Credit, end - 1, end, at, at + 127, at + 128, at + 128 + 80, at + uint32(plain.memory.N) - 1, 1<<32 - 1}
 		words := append([]uint32{in.Flags + 8, in.Flags + 1, at + 128, at + 208, at + 288}, places...)
 		memory := h.block.Bytes(space.Span{At: reserved, N: h.block.Size()})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -166,7 +167,11 @@ func (x *villain) place() uint32 {
 		i := x.rnd.Uint32N(h.Buffers + 1)
 		return one(x, h.Data+i*h.Pitch, h.Flags+i*4, h.Data+i*h.Pitch+x.rnd.Uint32N(h.Size+1), h.Flags+i*4+1, h.Data-1)
 	}
-	return one(x, x.number(), reserved+128*x.rnd.Uint32N(1<<13), letterBox+x.rnd.Uint32N(boxSize+8), letterBell)
+	bell := letterBells + 4*x.rnd.Uint32N(letterUnits)
+	if x.rnd.IntN(50) > 0 { // else its own letters may be out of order from now on
+		bell += 1 + x.rnd.Uint32N(3)
+	}
+	return one(x, x.number(), reserved+128*x.rnd.Uint32N(1<<13), letterBox+x.rnd.Uint32N(dgrdma.MailSize-letterBox), bell)
 }
 
 func (x *villain) half() half {

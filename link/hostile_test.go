@@ -86,7 +86,7 @@ func TestOnlyWhatThisPeerWrote(t *testing.T) {
 		}, "", 0},
 		{"flag as data", func(s *fakePeer, in *half) {
 			s.frame(s.write(in.Flags, put32(flag(size)), ^uint32(0), ^uint32(0)))
-			s.frame(s.write(in.Flags, put32(flag(size)), letterBell, 0))
+			s.frame(s.write(in.Flags, put32(flag(size)), letterBells, 0))
 			s.frame(s.write(in.Data, []byte("after"), in.Flags, flag(5)))
 		}, "after", 0},
 		{"flag at an odd address", func(s *fakePeer, in *half) {

@@ -52,7 +52,7 @@ func TestLettersAtWrongMoments(t *testing.T) {
 				l := letter{kind: k, from: 5, to: local.number, attempt: 1}
 				n := l.put(b[:])
 				b[2] = letterVersion + 1
-				s.frame(s.write(letterBox, b[:n], letterBell, uint32(n)))
+				s.frame(s.mailed(b[:n], uint32(n)))
 				s.wait(5 * time.Millisecond)
 			}
 		}, false},
@@ -60,20 +60,22 @@ func TestLettersAtWrongMoments(t *testing.T) {
 			var b [boxSize]byte
 			n := open.put(b[:])
 			for k := range n {
-				s.frame(s.write(letterBox, b[:n], letterBell, uint32(k)))
+				s.frame(s.mailed(b[:n], uint32(k)))
 				s.wait(time.Millisecond)
 			}
 		}, false},
 		{"a length beyond the box", func(s *fakePeer, _, _ *Link) {
 			for _, n := range []uint32{boxSize + 1, 1 << 31, 1<<32 - 1} {
-				s.frame(s.word(letterBell, n))
+				bell, _ := s.places()
+				s.frame(s.word(bell, n))
 				s.wait(time.Millisecond)
 			}
 		}, false},
 		{"data outside of the box", func(s *fakePeer, _, other *Link) {
-			s.frame(s.write(uint32(other.memory.At), make([]byte, 8), letterBell, 8))
-			s.frame(s.write(letterBox+boxSize-4, make([]byte, 8), letterBell, 8))
-			s.frame(s.write(0, make([]byte, 8), letterBell, 8))
+			bell, box := s.places()
+			s.frame(s.write(uint32(other.memory.At), make([]byte, 8), bell, 8))
+			s.frame(s.write(box+boxSize-4, make([]byte, 8), bell, 8))
+			s.frame(s.write(0, make([]byte, 8), bell, 8))
 			s.wait(time.Millisecond)
 		}, false},
 		{"many attempts of no port", func(s *fakePeer, _, _ *Link) {
@@ -191,7 +193,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		var b [boxSize]byte
 		k := wrong.put(b[:])
 		b[2] = letterVersion + 1 // the same in a version that this side does not know
-		s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
+		s.frame(s.mailed(b[:k], uint32(k)))
 		liar.letter(letter{kind: letterRefuse, to: open.from, attempt: open.attempt, text: "no"})
 		liar.letter(letter{kind: letterClose, to: open.from, attempt: open.attempt})
 		if len(dialed) > 0 {

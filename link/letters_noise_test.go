@@ -14,7 +14,7 @@ import (
 func TestNoAnswerToNoise(t *testing.T) {
 	withFakePeer(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *fakePeer) {
 		send := func(b []byte, length uint32) {
-			s.frame(s.write(letterBox, b, letterBell, length))
+			s.frame(s.mailed(b, length))
 			s.wait(time.Millisecond)
 		}
 		encoded := func(k letterKind) []byte {
@@ -76,7 +76,7 @@ func TestAnswerOfAnotherVersion(t *testing.T) {
 			l := letter{kind: k, from: 3, to: open.from, attempt: open.attempt, out: buffers(4, 8)}
 			size := l.put(b[:])
 			b[2]++
-			s.frame(s.write(letterBox, b[:size], letterBell, uint32(size)))
+			s.frame(s.mailed(b[:size], uint32(size)))
 			s.wait(5 * time.Millisecond)
 		}
 		if err := <-dialed; !errors.Is(err, ErrVersion) {
@@ -92,12 +92,13 @@ func TestLetterInPieces(t *testing.T) {
 		var b [boxSize]byte
 		l := letter{kind: letterOpen, directions: toListener, from: 5, attempt: 6, name: "port"}
 		n := l.put(b[:])
-		s.frame(s.message(0, 3, 1, letterBox, b[:20], letterBell, uint32(n)))
-		s.frame(s.message(0, 3, 2, letterBox+20, b[20:n], letterBell, uint32(n)))
+		bell, box := s.places()
+		s.frame(s.message(0, 3, 1, box, b[:20], bell, uint32(n)))
+		s.frame(s.message(0, 3, 2, box+20, b[20:n], bell, uint32(n)))
 		if got := s.mail(); len(got) != 0 {
 			t.Errorf("answered too early: %+v", got)
 		}
-		s.frame(s.message(0, 3, 3, 0, nil, letterBell, uint32(n)))
+		s.frame(s.message(0, 3, 3, 0, nil, bell, uint32(n)))
 		if got := s.mail(); len(got) != 1 || got[0].kind != letterAccept {
 			t.Errorf("%+v", got)
 		}
@@ -136,7 +137,7 @@ func TestEndIsAlwaysTold(t *testing.T) {
 func (s *fakePeer) refused(from uint32) part {
 	var b [boxSize]byte
 	l := letter{kind: letterOpen, directions: toListener, from: from, attempt: uint64(from), name: "none"}
-	return s.write(letterBox, b[:l.put(b[:])], letterBell, uint32(l.put(b[:])))
+	return s.mailed(b[:l.put(b[:])], uint32(l.put(b[:])))
 }
 
 // TestWordsOfAttach checks that a consumer of another kind gives any of its buffers back by a word, or

@@ -80,7 +80,7 @@ func TestCancelsAreBounded(t *testing.T) {
 		put := func(l letter) {
 			var b [boxSize]byte
 			k := l.put(b[:])
-			s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
+			s.frame(s.mailed(b[:k], uint32(k)))
 			s.wait(time.Microsecond)
 		}
 		for i := range uint32(backlog) { // half of them are refused

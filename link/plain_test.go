@@ -195,7 +195,7 @@ func TestLayoutOfProducers(t *testing.T) {
 					if !says(err, ErrLayout, c.says) {
 						t.Error(err)
 					}
-					c.flags = EmptyFlags{512, 4}
+					c.flags = EmptyFlags{1 << 14, 4}
 					err = in.Connect(c.flags) // which can still be called
 				}
 				if err != nil {

@@ -9,10 +9,10 @@ import (
 // Close ends all links at once, and the endpoint if it is the host's own. What was sent and not
 // acknowledged may be lost: close the links first.
 //
-// If no frame is lost, each peer is notified, with an [*AbortError], of the end of one link that has
-// nothing in flight. It hears of its other links when it gives this host up. In the same way peers are
-// notified once that what they sent last has arrived. If they wait for that, as in Close of a link, end
-// with Shutdown.
+// If no frame is lost, each peer is notified, with an [*AbortError], of the end of links that have
+// nothing in flight, as many as letters can be under way. It hears of its other links when it gives this
+// host up. In the same way peers are notified once that what they sent last has arrived. If they wait for
+// that, as in Close of a link, end with Shutdown.
 func (h *Host) Close() error {
 	return h.close(func() {}, func() error {
 		if !h.ownsEndpoint {

@@ -255,7 +255,7 @@ func TestStatsOfPlainLinks(t *testing.T) {
 		if s.count != 0 {
 			t.Errorf("%d words before it is known where they go: %v", s.count, s.words)
 		}
-		if err := l.Connect(EmptyFlags{Addr: 512, Pitch: 8}); err != nil {
+		if err := l.Connect(EmptyFlags{Addr: 1 << 14, Pitch: 8}); err != nil {
 			t.Fatal(err)
 		}
 		s.wait(20 * time.Millisecond)
@@ -263,7 +263,7 @@ func TestStatsOfPlainLinks(t *testing.T) {
 			t.Errorf("when it is connected: %+v", *got)
 		}
 		for i := range uint32(4) {
-			if s.words[512+8*i] != 1 || s.count != 4 {
+			if s.words[1<<14+8*i] != 1 || s.count != 4 {
 				t.Errorf("%d words: %v", s.count, s.words)
 			}
 		}

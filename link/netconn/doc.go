@@ -39,9 +39,8 @@
 //
 // # What is not
 //
-// Dial waits until the listener accepts. That takes a round trip, and up to two milliseconds more when
-// other links between the same hosts begin or end at that time: each letter about a link waits until
-// the one before is acknowledged. A silent peer that is gone is noticed within one and a half times
+// Dial waits until the listener accepts. That takes a round trip, and another one where the hosts have
+// not met before. Up to 64 links between the same hosts begin or end in one round trip. A silent peer that is gone is noticed within one and a half times
 // the host's GiveUp, without keep-alives. Close with data that was not read does not reset the
 // connection: the peer reads what it was sent, and end of file. There is no ReadFrom: while it waited
 // for its reader no other goroutine could write.

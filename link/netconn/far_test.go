@@ -1,0 +1,77 @@
+package netconn
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/bottleneck"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// far puts a path of that rate, round trip and loss between the two hosts, with a queue of a round trip.
+func (w *world) far(rate int64, trip time.Duration, loss float64) {
+	for _, d := range [][2]uint32{{1, 2}, {2, 1}} {
+		slow := w.sim.NewBottleneck(bottleneck.Config{Rate: rate, Queue: int(float64(rate) / 8 * trip.Seconds()), Overhead: 28})
+		w.sim.Link(simnet.Addr(d[0]), simnet.Addr(d[1]), simnet.Link{Through: slow, Latency: trip / 2, Loss: loss})
+	}
+}
+
+// TestManyDials checks that dials at the same time do not wait for each other on a far path: TCP takes a
+// round trip for each, and a link one more where the hosts have not met.
+func TestManyDials(t *testing.T) {
+	const dials, trip = 20, 100 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.far(100e6, trip, 0)
+		l := listen(t, w.b, "port", nil)
+		ended := make(chan time.Time, dials)
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					io.Copy(io.Discard, c)
+					ended <- time.Now()
+					c.Close()
+				}()
+			}
+		}()
+		for _, trips := range []int{2, 1} {
+			began := time.Now()
+			var all sync.WaitGroup
+			var conns [dials]net.Conn
+			for i := range dials {
+				all.Go(func() {
+					var err error
+					if conns[i], err = (&Dialer{Host: w.a}).Dial(Network, l.Addr().String()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if took, most := time.Since(began), time.Duration(trips)*trip*6/5; took > most {
+				t.Errorf("%d dials took %v, want %v at most", dials, took, most)
+			}
+			// Their ends do not wait for each other either.
+			began = time.Now()
+			for _, c := range conns {
+				c.Close()
+			}
+			for range dials {
+				if took := (<-ended).Sub(began); took > trip*6/10 {
+					t.Errorf("an end took %v", took)
+				}
+			}
+			time.Sleep(2 * trip)
+			if s := w.b.Stats(); len(s.Links) != 0 || s.Ended != 0 {
+				t.Errorf("%d links are left there, and of %d it is not known that they ended", len(s.Links), s.Ended)
+			}
+		}
+	})
+}
