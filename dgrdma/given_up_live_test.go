@@ -17,7 +17,7 @@ func TestLivePeerIsNotGivenUp(t *testing.T) {
 		if err := p.toB.Write(t.Context(), write(64, nil, 0, 1)); err != nil {
 			t.Fatal(err)
 		}
-		p.net.Link(addrA, addrB, simnet.Link{Loss: 0.8})
+		p.net.Link(addrA, addrB, simnet.Link{Loss: 0.7})
 		over, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -34,7 +34,7 @@ func TestLivePeerIsNotGivenUp(t *testing.T) {
 			}
 		}()
 		longest := time.Duration(0)
-		for n := range uint32(200) {
+		for n := range uint32(1000) {
 			began := time.Now()
 			if err := p.toB.Write(t.Context(), write(64, nil, 0, n)); err != nil {
 				t.Errorf("after %v: %v", time.Since(began), err)
