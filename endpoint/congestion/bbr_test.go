@@ -2,6 +2,7 @@ package congestion
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -245,5 +246,21 @@ func TestInspect(t *testing.T) {
 	got := ctl.Inspect()
 	if got.Bandwidth < .9*rate || got.Bandwidth > 1.1*rate || got.PacingRate < .8*rate || got.PacingRate > 1.4*rate || got.MinRTT < rtt || got.MinRTT > rtt+2*ms || !bounded {
 		t.Errorf("of a path of %v bytes/s and %v, whose queue overflowed: %+v, bounded %v", rate, rtt, got, bounded)
+	}
+}
+
+// TestManyFlows checks that for a minute sixteen flows share a path that has no room for the least window of each, with none left out.
+func TestManyFlows(t *testing.T) {
+	for _, queue := range []float64{.25, 1, 4} {
+		seed := uint64(11)
+		b := newBottleneck(seed, 10e6, queue*10e6/8*.04)
+		for i := range 16 {
+			b.flow(NewBBR(testMTU, uint64(i)), 40*ms, time.Duration(i)*10*ms)
+		}
+		b.run(10 * time.Second)
+		rates := b.rates(50 * time.Second)
+		if j := jain(rates); j < .9 || slices.Min(rates) < .02*10e6 {
+			t.Errorf("seed %d, queue %v: Jain's index is %.3f of %v Mbit/s", seed, queue, j, mbit(rates))
+		}
 	}
 }

@@ -47,6 +47,9 @@ func aloneCells() (all []cell) {
 			all = append(all, cell{name: "alone-" + p + "-" + kind, path: pathOf(p), flows: []pathFlows{one(kind)}})
 		}
 	}
+	for _, kind := range rivals {
+		all = append(all, cell{name: "deep-" + kind, path: "rate=20M,rtt=40ms,queue=4bdp", flows: []pathFlows{one(kind)}})
+	}
 	return all
 }
 
@@ -91,6 +94,7 @@ func besideCells() (all []cell) {
 		{"later-4", []pathFlows{{kind: kindOurs, count: 3}, {kind: kindOurs, count: 1, after: later}}},
 		{"trips", []pathFlows{one(kindOurs), {kind: kindOurs, count: 1, trip: 200 * time.Millisecond}}},
 		{"cubic-bbr", []pathFlows{one("cubic"), one("bbr")}},
+		{"4cubic-bbr", []pathFlows{one("bbr"), {kind: "cubic", count: 4}}},
 		{"cubic-cubic", []pathFlows{{kind: "cubic", count: 2}}},
 		{"cubic-later", []pathFlows{one("cubic"), {kind: "cubic", count: 1, after: later}}},
 		{"cubic-trips", []pathFlows{one("cubic"), {kind: "cubic", count: 1, trip: 200 * time.Millisecond}}},
@@ -99,7 +103,7 @@ func besideCells() (all []cell) {
 			all = append(all, cell{name: c.name + "-q" + queue, path: "rate=20M,rtt=40ms,queue=" + queue + "bdp", flows: c.flows})
 		}
 	}
-	return all
+	return append(all, cell{name: "together-16", path: "rate=10M,rtt=40ms,queue=1bdp", flows: []pathFlows{{kind: kindOurs, count: 16}}})
 }
 
 // changingCells are paths that change while a flow is there.
