@@ -90,6 +90,9 @@ type Config struct {
 	KeepOldLife bool
 	// Congestion is how much is sent to peers of our own kind when others use the path, too. Empty means CongestionAuto.
 	Congestion Congestion
+	// MaxRate is how many bytes of frames leave to each peer in a second at most, of whatever kind it is and whatever it acknowledges.
+	// 10000 bytes or more; 0 means no bound.
+	MaxRate int
 	// NewController makes the congestion controller of a connection; the
 	// argument is the frame size. nil, as well as one that returns nil, means what Congestion says, or, for
 	// other kinds of peers, what suits their profile. It and its
@@ -236,6 +239,14 @@ func (c *Config) profileFor(p Peer) (Profile, error) {
 }
 
 func (c *Config) controller(p *Profile, mtu int) ack.Controller {
+	ctl := c.unlimited(p, mtu)
+	if c.MaxRate > 0 {
+		return congestion.NewLimited(ctl, c.MaxRate)
+	}
+	return ctl
+}
+
+func (c *Config) unlimited(p *Profile, mtu int) ack.Controller {
 	if c.NewController != nil {
 		if ctl := c.NewController(mtu); ctl != nil {
 			return ctl

@@ -45,6 +45,7 @@ const defaultSize = 64 << 10
 //	mtu=BYTES       largest IP packet, or Ethernet payload, 128 to 65535 bytes (default the interface's)
 //	window=FRAMES   frames waiting for acknowledgement, 1 to 16383 (default the profile's)
 //	cc=NAME         congestion control, of peers of our own kind: auto (bbr, but adaptive on paths with round trips below a millisecond), bbr, adaptive (takes what it can get) or fixed (only the window) (default auto)
+//	rate=BYTES      bytes of frames that leave to each peer in a second, at most, 10000 bytes or more (default no bound)
 //	peerbuf=BYTES   socket buffer of peers that never acknowledge, by which they are paced, 16384 to 1073741824 bytes (default the profile's)
 //	queue=N         transactions that a connection holds, 1 to 1048576 (default 16384)
 //	giveup=TIME     without progress for so long, a peer is down, 1ms or more (default 10s)

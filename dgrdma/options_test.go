@@ -29,7 +29,7 @@ func TestOptionsAreAccepted(t *testing.T) {
 		case settings.Time:
 			values = []string{time.Duration(s.Least).String(), "1500us", "10s"}
 		case settings.Number:
-			values = append(values, fmt.Sprint(s.Least), fmt.Sprint(s.Most))
+			values = append(values, fmt.Sprint(s.Least), fmt.Sprint(max(s.Most, s.Least)))
 		case settings.Hex:
 			values = append(values, fmt.Sprint(s.Least), fmt.Sprintf("%#x", s.Most))
 		}

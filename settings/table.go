@@ -50,6 +50,9 @@ var (
 		Words: []string{Auto, "bbr", "adaptive", "fixed"}, Choices: "auto (bbr, but adaptive on paths with round trips below a millisecond), bbr, adaptive (takes what it can get) or fixed (only the window)",
 		Without: Auto,
 	}
+	MaxRate = &Setting{
+		Option: "rate", Field: "MaxRate", Value: "BYTES", Means: "bytes of frames that leave to each peer in a second, at most", Bytes: true, Least: 10_000, Without: "no bound",
+	}
 	PeerBuffer = &Setting{
 		Option: "peerbuf", Field: "PeerBuffer", Value: "BYTES", Means: "socket buffer of peers that never acknowledge, by which they are paced", Bytes: true,
 		Least: 16384, Most: 1 << 30, Without: "the profile's",
@@ -136,6 +139,6 @@ var (
 
 // All are the settings in the order in which documentation has them.
 var All = []*Setting{
-	ID, Profile, MTU, Frame, Window, Congestion, PeerBuffer, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
+	ID, Profile, MTU, Frame, Window, Congestion, MaxRate, PeerBuffer, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
 	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, XDP, Max,
 }

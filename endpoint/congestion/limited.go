@@ -1,0 +1,63 @@
+package congestion
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+)
+
+// Limited is a Controller that lets no more leave than a rate, whatever the one says that it stands before: what is sent again counts, too.
+type Limited struct {
+	ack.Controller
+	pace pacing
+}
+
+var (
+	_ ack.Controller = (*Limited)(nil)
+	_ ack.Resting    = (*Limited)(nil)
+	_ ack.Distant    = (*Limited)(nil)
+	_ ack.Inspected  = (*Limited)(nil)
+)
+
+// NewLimited returns a Limited of that many bytes a second.
+func NewLimited(c ack.Controller, rate int) *Limited {
+	return &Limited{Controller: c, pace: pacing{rate: float64(rate), free: -ack.Instant(time.Hour)}}
+}
+
+// OnSent implements [ack.Controller].
+func (l *Limited) OnSent(now ack.Instant, order uint32, bytes int) {
+	l.pace.sent(now, bytes)
+	l.Controller.OnSent(now, order, bytes)
+}
+
+// NextSend implements [ack.Controller].
+func (l *Limited) NextSend(now ack.Instant, bytes int) ack.Instant {
+	return max(l.Controller.NextSend(now, bytes), l.pace.next(now))
+}
+
+// Rest implements [ack.Resting].
+func (l *Limited) Rest() {
+	if r, ok := l.Controller.(ack.Resting); ok {
+		r.Rest()
+	}
+}
+
+// IsFar implements [ack.Distant].
+func (l *Limited) IsFar() bool {
+	d, ok := l.Controller.(ack.Distant)
+	return ok && d.IsFar()
+}
+
+// Inspect implements [ack.Inspected].
+func (l *Limited) Inspect() (s ack.ControllerState) {
+	if c, ok := l.Controller.(ack.Inspected); ok {
+		s = c.Inspect()
+	}
+	if s.PacingRate == 0 || s.PacingRate > l.pace.rate {
+		s.PacingRate = l.pace.rate
+	}
+	return s
+}
+
+func (l *Limited) String() string { return fmt.Sprintf("%v limit=%.0f", l.Controller, l.pace.rate) }
