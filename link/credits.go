@@ -26,14 +26,25 @@ type credits struct {
 	addr       uint32 // the word, or the first of the words
 	pitch      uint32
 
-	word      dgrdma.Transaction // of returnsCounted
-	posted    bool               // the word is posted and not done
-	announced atomic.Uint64      // the count in the word; changed with mu held
+	words     [mostWords]creditWord // of returnsCounted
+	announced atomic.Uint64         // the count in the latest of them; changed with mu held
 
 	bytes uint64 // of all messages given back
 
 	slot  []creditSlot // of returnsEach: one for each buffer
 	early []uint64     // messages given back before hasAddress
+}
+
+// mostWords is how many words may be under way: more than one for each quarter of the buffers, so that
+// on a far path none waits until the one before is acknowledged.
+const mostWords = 6
+
+// creditWord is a word that says how many buffers were given back in all. So one that was overtaken by
+// another says nothing new.
+type creditWord struct {
+	t      dgrdma.Transaction
+	r      *credits
+	posted bool // and not done
 }
 
 // creditSlot is the word of one buffer.
@@ -86,11 +97,9 @@ func (r *credits) isShort(n uint64) bool {
 // messageReceived is called when a message was handed out: the producer may run short.
 func (r *credits) messageReceived() {
 	r.mu.Lock()
-	post := r.prepareWord()
+	w := r.prepareWord()
 	r.mu.Unlock()
-	if post {
-		r.post(&r.word)
-	}
+	r.postWord(w)
 }
 
 // released is called when the buffer of message k, of n bytes, was given back. The producer does not
@@ -102,7 +111,7 @@ func (r *credits) released(k, n uint64, last bool) {
 		r.mu.Unlock()
 		return
 	}
-	post := r.prepareWord()
+	w := r.prepareWord()
 	var s *creditSlot
 	if !r.hasAddress {
 		r.early = append(r.early, k) // no more than there are buffers
@@ -114,29 +123,38 @@ func (r *credits) released(k, n uint64, last bool) {
 		}
 	}
 	r.mu.Unlock()
-	if post {
-		r.post(&r.word)
-	}
+	r.postWord(w)
 	if s != nil {
 		r.postEach(s, k)
 	}
 }
 
-// prepareWord prepares the word if it must be sent: a quarter of all buffers came back. Fewer are
-// enough if the producer may have as few left, or cannot acquire as many as it was promised. Guarded
-// by mu.
-func (r *credits) prepareWord() bool {
+// prepareWord prepares a word if one must be sent: a quarter of all buffers came back. Fewer are
+// enough if the producer may have as few left, or cannot acquire as many as it was promised. nil: none
+// must be, or none is free. Guarded by mu.
+func (r *credits) prepareWord() *creditWord {
 	n, told := r.progress.freed.Load(), r.announced.Load()
 	quarter := r.buffers / 4
-	if !r.hasAddress || r.link.mustNotPost() || r.how != returnsCounted || r.posted || n == told ||
+	if !r.hasAddress || r.link.mustNotPost() || r.how != returnsCounted || n == told ||
 		n-told < quarter && r.progress.received.Load()-told < r.buffers-quarter && !r.isShort(n) {
-		return false
+		return nil
 	}
-	r.posted = true
-	r.announced.Store(n)
-	r.word.Completion = dgrdma.Word(r.addr, uint32(n))
-	r.word.Urgent, r.word.Done, r.word.Cookie = true, wordDone, r
-	return true
+	for i := range r.words {
+		if w := &r.words[i]; !w.posted {
+			r.announced.Store(n)
+			w.r, w.posted = r, true
+			w.t.Completion = dgrdma.Word(r.addr, uint32(n))
+			w.t.Urgent, w.t.Done, w.t.Cookie = true, wordDone, w
+			return w
+		}
+	}
+	return nil
+}
+
+func (r *credits) postWord(w *creditWord) {
+	if w != nil {
+		r.post(&w.t)
+	}
 }
 
 func (r *credits) post(t *dgrdma.Transaction) {
@@ -145,20 +163,19 @@ func (r *credits) post(t *dgrdma.Transaction) {
 	}
 }
 
-// wordDone is called when the word has arrived, or can never arrive.
+// wordDone is called when a word has arrived, or can never arrive.
 func wordDone(t *dgrdma.Transaction, err error) {
-	r := t.Cookie.(*credits)
+	w := t.Cookie.(*creditWord)
+	r := w.r
 	l := r.link
 	if err != nil && !l.mustNotPost() { // otherwise the peer does not want it
 		l.fail(err)
 	}
 	r.mu.Lock()
-	r.posted = false
-	post := r.prepareWord()
+	w.posted = false
+	w = r.prepareWord()
 	r.mu.Unlock()
-	if post {
-		r.post(&r.word)
-	}
+	r.postWord(w)
 	l.completed()
 }
 

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -334,6 +335,9 @@ func (p *Producer) takeWord(i int, value uint32) {
 	switch p.layout.returns {
 	case returnsCounted:
 		n := uint64(value - uint32(was)) // since the last word
+		if n > math.MaxInt32 {
+			return // a word that was sent later overtook it
+		}
 		if was+n > p.committed.Load() {
 			p.link.fail(fmt.Errorf("buffers came back that were not sent: %w", ErrProtocol))
 			return
