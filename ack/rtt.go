@@ -83,8 +83,7 @@ func (r *RTT) rare(d time.Duration) bool { return d > r.smoothed+4*r.variance }
 // timeout returns how long to wait for an acknowledgement.
 func (r *RTT) timeout(least time.Duration, ackDelay time.Duration) time.Duration {
 	if r.smoothed == 0 {
-		// Nothing is known: RFC 6298 says a second, which suits the Internet;
-		// these links are local.
+		// Nothing is known, but that the path is a short one: see FlightConfig.FirstRTO.
 		return max(4*least, ackDelay+least)
 	}
 	return max(least, r.smoothed+4*r.variance+ackDelay)

@@ -26,6 +26,7 @@ type FlightConfig struct {
 	Window   int           // frames that may wait for acknowledgement, at most MostAhead
 	Far      int           // so many, where the controller says that the path is far; at least Window
 	MinRTO   time.Duration // least time before an unacknowledged frame is sent again
+	FirstRTO time.Duration // before a round trip is known; 0: the path is a short one
 	MaxRTO   time.Duration // most time between tries
 	AckDelay time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery int           // of how many frames it holds none back

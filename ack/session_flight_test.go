@@ -591,3 +591,22 @@ func TestAcknowledgedBehindAllIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstTimeout checks when a frame is sent again before a round trip is known: where the path may be a long one after a second (RFC 6298, 2.1), as long as that is not more than the
+// most; and that a round trip that is known counts then.
+func TestFirstTimeout(t *testing.T) {
+	for _, x := range []struct{ first, most, trip, want time.Duration }{
+		{0, time.Second, 0, 4 * flightRTO},
+		{time.Second, time.Second, 0, time.Second},
+		{time.Second, 300 * time.Millisecond, 0, 300 * time.Millisecond},
+		{time.Second, time.Second, 100 * time.Millisecond, 300 * time.Millisecond},
+	} {
+		var f Flight
+		f.Init(0, FlightConfig{Window: 8, MinRTO: flightRTO, FirstRTO: x.first, MaxRTO: x.most, GiveUp: 10 * time.Second}, &FixedWindow{})
+		f.RTT().Assume(x.trip)
+		f.Track(0, 100)
+		if at, armed := f.Deadline(); !armed || at.Sub(0) != x.want {
+			t.Errorf("%+v: sent again after %v", x, at.Sub(0))
+		}
+	}
+}

@@ -66,6 +66,9 @@ func (f *Flight) Quiet() Instant { return f.heard }
 
 // timeout is the first of several in a row.
 func (f *Flight) timeout() time.Duration {
+	if f.rtt.smoothed == 0 && f.cfg.FirstRTO > 0 {
+		return min(f.cfg.FirstRTO, f.cfg.MaxRTO)
+	}
 	return min(f.rtt.timeout(f.cfg.MinRTO, f.cfg.AckDelay), f.cfg.MaxRTO)
 }
 

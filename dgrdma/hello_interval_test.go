@@ -60,15 +60,18 @@ func (h *helloRig) until(end ack.Instant) (pauses []time.Duration) {
 	return pauses
 }
 
-// doubling fails unless pauses begin with one and double until they are as long as most.
-func doubling(t *testing.T, pauses []time.Duration, first, most time.Duration) {
+// helloFirst is the pause after the first HELLO to a peer that is near.
+const helloFirst = 20 * time.Millisecond
+
+// slowing fails unless pauses begin with one and grow fourfold until they are as long as most.
+func slowing(t *testing.T, pauses []time.Duration, first, most time.Duration) {
 	t.Helper()
 	want := min(first, most)
 	for i, d := range pauses {
 		if d != want {
 			t.Fatalf("pause %d is %v, want %v: %v", i, d, want, pauses)
 		}
-		want = min(2*want, most)
+		want = min(4*want, most)
 	}
 	if len(pauses) == 0 || pauses[len(pauses)-1] != most {
 		t.Errorf("pauses of %v, want up to %v", pauses, most)
@@ -83,7 +86,7 @@ const helloIdle = 8 * time.Second
 func TestHellosWithoutAnswer(t *testing.T) {
 	t.Run("at rest", func(t *testing.T) {
 		h := newHelloRig(t, Config{})
-		doubling(t, h.until(h.now.Add(time.Minute)), 2*helloFirst, helloIdle)
+		slowing(t, h.until(h.now.Add(time.Minute)), 4*helloFirst, helloIdle)
 	})
 	for _, x := range []struct{ giveUp, most time.Duration }{
 		{30 * time.Second, helloMost},
@@ -100,7 +103,7 @@ func TestHellosWithoutAnswer(t *testing.T) {
 				t.Errorf("no HELLO leaves when something is posted, but %v before", posted.Sub(last))
 			}
 			h.at = h.at[len(h.at)-1:]
-			doubling(t, h.until(posted.Add(time.Hour)), helloFirst, x.most)
+			slowing(t, h.until(posted.Add(time.Hour)), helloFirst, x.most)
 			if d := h.now.Sub(posted); !errors.Is(h.c.tx.err, ErrPeerDown) || d != x.giveUp {
 				t.Errorf("after %v: %v", d, h.c.tx.err)
 			}
@@ -143,7 +146,7 @@ func TestHelloThatIsAnsweredAtOnce(t *testing.T) {
 			t.Errorf("%d WELCOMEs at once", len(h.at))
 		}
 		h.kind, h.at = frame.HandshakeHello, nil
-		doubling(t, h.until(h.now.Add(time.Minute)), helloIdle, helloIdle)
+		slowing(t, h.until(h.now.Add(time.Minute)), helloIdle, helloIdle)
 	}
 }
 
@@ -162,7 +165,7 @@ func (h *helloRig) confirming(epoch session.Epoch) {
 func TestConfirmsBecomeRare(t *testing.T) {
 	h := newHelloRig(t, Config{})
 	h.confirming(1 << 20)
-	doubling(t, h.until(h.now.Add(time.Minute)), helloFirst, helloMost)
+	slowing(t, h.until(h.now.Add(time.Minute)), helloFirst, helloMost)
 	h.at = nil
 	h.post()
 	if h.until(h.now.Add(time.Second)); len(h.at) != 1 {

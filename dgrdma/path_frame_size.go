@@ -113,10 +113,15 @@ func (s *sending) longest() int { return s.inFlight.Longest() - s.terms.headroom
 // waiting is what package pathmtu asks of the frames of a session that wait for acknowledgement.
 type waiting struct{ *sessionSending }
 
-func (w waiting) Quiet() ack.Instant       { return w.sent.Quiet() }
-func (w waiting) Timeouts() int            { return w.sent.Timeouts() }
-func (w waiting) Longest() int             { return w.longest() }
-func (w waiting) RoundTrip() time.Duration { return w.sent.RTT().Smoothed() }
+func (w waiting) Quiet() ack.Instant { return w.sent.Quiet() }
+func (w waiting) Timeouts() int      { return w.sent.Timeouts() }
+func (w waiting) Longest() int       { return w.longest() }
+func (w waiting) RoundTrip() time.Duration {
+	if trip := w.sent.RTT().Smoothed(); trip > 0 || !w.terms.far {
+		return trip
+	}
+	return firstTimeout / 2 // twice that is waited for an answer
+}
 
 // suspects reports whether the peer is to be asked whether it acknowledges nothing because frames are too long.
 func (n *sessionSending) suspects() bool { return n.open() && n.path.Suspects(waiting{n}) }

@@ -21,8 +21,28 @@ type discoveryConn struct {
 	rx discoveryReceiving
 }
 
-// discoveryMost is the longest time between two questions.
-const discoveryMost = 160 * time.Millisecond
+const (
+	// nearQuestion, which grows by slowerQuestion up to mostQuestion, is the time between two questions, and farQuestion where nothing says that a round trip is short: as between two HELLOs of a
+	// connection, but for the end, as a question is over soon.
+	nearQuestion   = 20 * time.Millisecond
+	mostQuestion   = 320 * time.Millisecond
+	farQuestion    = time.Second
+	slowerQuestion = 4
+)
+
+// pause returns the time after the question that has just left.
+func (a *discoverySending) pause() time.Duration {
+	if a.terms.far {
+		return farQuestion
+	}
+	wait := nearQuestion
+	for range a.tries {
+		if wait *= slowerQuestion; wait >= mostQuestion {
+			return mostQuestion
+		}
+	}
+	return wait
+}
 
 func connectDiscovery(c *Conn) kind {
 	c.tx.speakV107(false)
@@ -111,7 +131,7 @@ func (a *discoverySending) introduce(b *outgoing.Batch, now ack.Instant) (full b
 	if a.tries == 0 {
 		a.first = now
 	}
-	a.askAt = now.Add(min(helloFirst<<min(a.tries, 10), discoveryMost))
+	a.askAt = now.Add(a.pause())
 	a.tries++
 	return false
 }

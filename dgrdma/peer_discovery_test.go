@@ -117,10 +117,10 @@ func TestFind(t *testing.T) {
 		most        time.Duration
 	}{
 		{name: "at once", most: 2 * time.Millisecond},
-		{name: "questions lost", there: 7, most: 800 * time.Millisecond},
-		{name: "answers lost", back: 7, most: 800 * time.Millisecond},
+		{name: "questions lost", there: 7, most: 1710 * time.Millisecond},
+		{name: "answers lost", back: 7, most: 1710 * time.Millisecond},
 		{name: "no room for services", a: Config{MTU: frame.ListedSize - 1}, most: 2 * time.Millisecond},
-		{name: "manual", a: Config{Manual: true}, there: 2, most: 100 * time.Millisecond},
+		{name: "manual", a: Config{Manual: true}, there: 2, most: 110 * time.Millisecond},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

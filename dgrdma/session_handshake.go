@@ -62,7 +62,11 @@ func (n *sessionSending) sendHandshake(b *outgoing.Batch, now ack.Instant, r ses
 	case session.Reject:
 		h.Checks = n.terms.mayCheck && r.Checks
 	}
-	n.putAs(b, n.terms.handshake(b, h, list), nil, false, h.Checks)
+	buf := n.terms.handshake(b, h, list)
+	if r.Kind == session.Confirm && list != nil && list.HasRoom() && n.trip > 0 {
+		frame.PutTrip(buf[b.Headroom()+frame.HandshakeSize:], uint32(max(n.trip.Microseconds(), 1)))
+	}
+	n.putAs(b, buf, nil, false, h.Checks)
 }
 
 // offered returns what a frame of the handshake says of our services; nil: there is no room.

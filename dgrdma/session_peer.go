@@ -1,6 +1,8 @@
 package dgrdma
 
 import (
+	"time"
+
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/session"
 	"github.com/dgrdma/dgrdma/frame"
@@ -68,7 +70,7 @@ func (p *sessionPeer) handshake(now ack.Instant, f *frame.Frame, h frame.Handsha
 			return RefusedNone
 		}
 	}
-	return p.acts(now, &in, spoken{peerServices: said(f), brief: f.Size() < frame.ListedSize, checks: h.Checks})
+	return p.acts(now, &in, spoken{peerServices: said(f), brief: f.Size() < frame.ListedSize, checks: h.Checks, trip: time.Duration(f.Trip()) * time.Microsecond})
 }
 
 // handshakeOf returns a frame of the handshake as package session has it.
@@ -103,8 +105,9 @@ func (c *Conn) Refusal() error {
 // spoken is what a frame says that begins or ends a session.
 type spoken struct {
 	peerServices
-	brief  bool // it is too short for a list of services
-	checks bool // its sender's frames have checksums
+	brief  bool          // it is too short for a list of services
+	checks bool          // its sender's frames have checksums
+	trip   time.Duration // how long a round trip takes, at most, as its sender says; 0: it does not
 }
 
 // acts has the machine act on a frame, with the receive lock.

@@ -13,12 +13,10 @@ import (
 const (
 	// toldMTU is the least room for a list of services in a frame of the handshake, see newConn.
 	toldMTU = (frame.ListedSize-frame.SessionHeaderSize+7)&^7 + frame.SessionHeaderSize
-	// helloFirst and helloMost bound the time between two frames that ask for an answer.
-	helloFirst = 20 * time.Millisecond
-	helloMost  = time.Second
-	// mostAnswered is after how many HELLOs the answer is taken for one to the first of them, which came within 0.64 s: else the peer
-	// was not there, more likely. Arbitrary.
-	mostAnswered = 6
+	// helloMost is the longest time between two frames that ask for an answer while one is waited for.
+	helloMost = time.Second
+	// longestTrip is how long an answer may take, at most, to one of several HELLOs: else the peer was not there before, more likely. Arbitrary.
+	longestTrip = 640 * time.Millisecond
 	// leastPause is the shortest time between two of them, however short GiveUp is. Arbitrary.
 	leastPause = time.Millisecond
 )
@@ -45,6 +43,7 @@ type sessionSending struct {
 	bye      session.Frame // to be sent as the connection ends
 	hellos   int           // that left and were not answered
 	helloAt  ack.Instant   // when the first one left
+	trip     time.Duration // how long the answer took with which the session began, at most; 0: that is not known
 	since    ack.Instant   // when asking, or the list of services, began to matter: something was posted, or the last session began or ended
 	other    frame.EndpointID
 	restarts bool // there was a session before
@@ -74,7 +73,18 @@ func (n *sessionSending) open() bool { return n.m.State >= session.Confirming }
 
 // at returns what the machine is told of its surroundings.
 func (n *sessionSending) at(now ack.Instant) session.At {
-	return session.At{Now: now, Next: n.sent.Next(), Posted: n.pending(), Takes: true, Pause: max(n.mostTimeout(), leastPause)}
+	trip, _ := n.answered(now)
+	return session.At{
+		Now: now, Next: n.sent.Next(), Posted: n.pending(), Takes: true, Pause: max(n.mostTimeout(), leastPause), Far: n.terms.far, Trip: trip,
+	}
+}
+
+// answered returns how long the answer took, at most, if one to HELLO comes now; 0: that is not known. exact: only one HELLO left.
+func (n *sessionSending) answered(now ack.Instant) (trip time.Duration, exact bool) {
+	if trip = now.Sub(n.helloAt); n.hellos == 0 || n.hellos > 1 && trip > longestTrip {
+		return 0, false
+	}
+	return trip, n.hellos == 1
 }
 
 // machine calls f with what the machine needs.
@@ -114,11 +124,14 @@ func (n *sessionSending) connected(now ack.Instant) {
 // beginSession begins a session. What is posted waits for the list of the peer's services, if it has none so far.
 func (n *sessionSending) beginSession(now ack.Instant, s spoken) {
 	n.initSent(now)
-	switch waited := now.Sub(n.helloAt); {
-	case n.hellos == 1:
-		n.sent.RTT().Sample(now, waited)
-	case n.hellos > 1 && n.hellos <= mostAnswered: // it may answer any of them: a round trip is no longer
-		n.sent.RTT().Assume(waited)
+	trip, exact := n.answered(now)
+	switch n.trip = trip; {
+	case exact:
+		n.sent.RTT().Sample(now, trip)
+	case trip > 0: // it may answer any of them: a round trip is no longer
+		n.sent.RTT().Assume(trip)
+	case s.trip > 0: // the peer has measured it
+		n.sent.RTT().Assume(min(s.trip, firstTimeout))
 	}
 	n.hellos, n.other = 0, 0
 	n.terms.nextID.Store(uint32(n.m.Local) + 1)

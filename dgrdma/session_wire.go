@@ -1,6 +1,8 @@
 package dgrdma
 
 import (
+	"time"
+
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/outgoing"
 	"github.com/dgrdma/dgrdma/frame"
@@ -18,11 +20,18 @@ func (w sessionWire) start(now ack.Instant) {
 // forget implements wire. The ids of the next session are others.
 func (w sessionWire) forget(now ack.Instant) { w.initSent(now) }
 
+// firstTimeout is when a frame is sent again on a path of which nothing is known (RFC 6298 section 2.1).
+const firstTimeout = time.Second
+
 // initSent begins with the ids of the session, of which none has left.
 func (n *sessionSending) initSent(now ack.Instant) {
 	p := &n.terms.profile
+	var first time.Duration
+	if n.terms.far {
+		first = firstTimeout
+	}
 	n.frames.Number(now, ack.FlightConfig{
-		Epoch: uint32(n.m.Local), Window: p.Window, Far: n.terms.farWindow(), MinRTO: p.MinTimeout, MaxRTO: n.mostTimeout(),
+		Epoch: uint32(n.m.Local), Window: p.Window, Far: n.terms.farWindow(), MinRTO: p.MinTimeout, FirstRTO: first, MaxRTO: n.mostTimeout(),
 		AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery, GiveUp: n.terms.cfg.GiveUp,
 		Random: n.terms.cfg.Entropy,
 	}, n.ctl)

@@ -22,6 +22,7 @@ type terms struct {
 	narrow     int    // and of one that every way carries
 	emptyIndex uint16 // index of a message without data
 	mayCheck   bool   // frames have a checksum if the peer's have
+	far        bool   // nothing says that a round trip is short
 
 	channels channels // of the endpoint's services
 

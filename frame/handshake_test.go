@@ -3,6 +3,7 @@ package frame
 import (
 	"bytes"
 	"encoding/hex"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -202,6 +203,44 @@ func TestIdentityOnTheWire(t *testing.T) {
 		if s, listed := f.Services(); listed && len(s.All()) != x.services || listed && len(f.Padding()) > 0 {
 			t.Errorf("%s: %d services, padding % x", x.name, len(s.All()), f.Padding())
 		}
+	}
+}
+
+// TestTripOnTheWire checks how a CONFIRM says how long a round trip takes, and that no other frame does.
+func TestTripOnTheWire(t *testing.T) {
+	said := make([]byte, ServicesSize)
+	(&Services{Known: 1}).Put(said)
+	for _, trip := range []uint32{1, 300_000, math.MaxUint32} {
+		PutTrip(said, trip)
+		for k := HandshakeHello; k < handshakes; k++ {
+			h := Handshake{Kind: k, Sender: 7}
+			if k != HandshakeHello {
+				h.Receiver = 7
+			}
+			b := make([]byte, HandshakeSize)
+			h.Put(b, 2, 1)
+			f, err := Parse(append(b, said...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := trip
+			if k != HandshakeConfirm {
+				want = 0
+			}
+			if got := f.Trip(); got != want {
+				t.Errorf("%v: %d, want %d", k, got, want)
+			}
+			if !k.HasServices() {
+				continue
+			}
+			if s, ok := f.Services(); !ok || s.Known != 1 || len(s.All()) != 0 {
+				t.Errorf("%+v, %v", s, ok)
+			}
+		}
+	}
+	PutTrip(said, 300_000)
+	if want := bytesOf(t, "54 000000 e0930400 00000000"); string(said[identityAt:]) != string(want) {
+		t.Errorf("% x, want % x", said[identityAt:], want)
 	}
 }
 

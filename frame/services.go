@@ -62,7 +62,7 @@ const MostServices = 8
 //	2       1     how many services it knows of the receiver
 //	3       1     0
 //	4       12    for each: name, 8 bytes, and base, 4 bytes
-//	              zeros up to ServicesSize, or an identity at its end, see [PutIdentity]
+//	              zeros up to ServicesSize, or an identity or a round trip at its end, see [PutIdentity] and [PutTrip]
 //
 // It is always as long, so that the answer to a HELLO is not longer than what
 // was asked. To all others it is link padding. The zero Services has none.

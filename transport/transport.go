@@ -72,6 +72,9 @@ type Conn interface {
 	// MayNarrow reports whether something on the way to that peer may carry less than that,
 	// which nobody here knows.
 	MayNarrow(to Addr) bool
+	// IsNear reports whether that peer is on this machine, or on a network that this machine is on too, with no router in between, as far as is known here.
+	// Where nothing is known of a round trip, it is taken for a short one then.
+	IsNear(to Addr) bool
 	// Towards returns the address of a peer as Recv will have it in From when that answers: where
 	// this machine is at several addresses, with the one of them that its frames will come to. If
 	// peer has that already it only fails where this machine has it no more.
@@ -96,7 +99,7 @@ type Conn interface {
 const Forever time.Duration = -1
 
 // Indifferent is embedded by a [Conn] that is as fast for one peer as for many,
-// passes on frames for every endpoint id, is at one address, and carries frames as long to everyone.
+// passes on frames for every endpoint id, is at one address, carries frames as long to everyone, and has no routers.
 type Indifferent struct{}
 
 // Towards implements [Conn].
@@ -104,6 +107,9 @@ func (Indifferent) Towards(peer Addr) (Addr, error) { return peer, nil }
 
 // MayNarrow implements [Conn].
 func (Indifferent) MayNarrow(Addr) bool { return false }
+
+// IsNear implements [Conn].
+func (Indifferent) IsNear(Addr) bool { return true }
 
 // Focus implements [Conn].
 func (Indifferent) Focus(Addr) {}

@@ -42,27 +42,37 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestRetries checks when HELLO and CONFIRM are sent again: after 20 ms, then after twice as long each time, up to a second, and of a
-// HELLO for which nothing is posted up to 8 seconds.
+// TestRetries checks when HELLO and CONFIRM are sent again: after 20 ms, or a second where the peer is not known to be near, a CONFIRM after twice what the answer to HELLO took, then after four times as long each time,
+// up to a second, and of a HELLO for which nothing is posted up to 8 seconds.
 func TestRetries(t *testing.T) {
 	for _, c := range []struct {
 		s      State
 		posted bool
 		most   time.Duration
-	}{{Asking, true, time.Second}, {Asking, false, 8 * time.Second}, {Confirming, true, time.Second}, {Confirming, false, time.Second}} {
+		far    bool
+		trip   time.Duration
+		first  time.Duration
+	}{
+		{Asking, true, time.Second, false, 0, 20 * time.Millisecond}, {Asking, false, 8 * time.Second, false, 0, 20 * time.Millisecond},
+		{Asking, true, time.Second, true, 0, time.Second}, {Asking, false, 8 * time.Second, true, 0, time.Second},
+		{Confirming, true, time.Second, false, 0, 20 * time.Millisecond}, {Confirming, false, time.Second, false, 0, 20 * time.Millisecond},
+		{Confirming, true, time.Second, true, 0, time.Second}, {Confirming, true, time.Second, true, time.Millisecond, 20 * time.Millisecond},
+		{Confirming, true, time.Second, true, 100 * time.Millisecond, 200 * time.Millisecond}, {Confirming, true, time.Second, false, 300 * time.Millisecond, 600 * time.Millisecond},
+		{Confirming, true, time.Second, false, 2 * time.Second, time.Second},
+	} {
 		m, e := Machine{}, &fixed{}
 		now := ack.Instant(time.Hour)
-		m.Connect(At{Now: now}, e)
+		m.Connect(At{Now: now, Far: c.far}, e)
 		kind := Hello
 		if c.s == Confirming {
-			m.Receive(At{Now: now}, e, &Frame{Kind: Welcome, Sender: remote, Receiver: told})
+			m.Receive(At{Now: now, Far: c.far, Trip: c.trip}, e, &Frame{Kind: Welcome, Sender: remote, Receiver: told})
 			kind = Confirm
 		}
-		wait := 20 * time.Millisecond
+		wait := c.first
 		for range 14 {
 			at, ok := m.RetryAt()
 			if !ok || at != now.Add(wait) {
-				t.Fatalf("%v, posted %v: next after %v, want %v", c.s, c.posted, at.Sub(now), wait)
+				t.Fatalf("%+v: next after %v, want %v", c, at.Sub(now), wait)
 			}
 			if o := m.Retry(At{Now: at - 1, Posted: c.posted}, false); o != (Output{}) {
 				t.Fatalf("before its time: %+v", o)
@@ -71,7 +81,7 @@ func TestRetries(t *testing.T) {
 			if o := m.Retry(At{Now: now, Posted: c.posted}, false); o.Reply.Kind != kind {
 				t.Fatalf("%+v, want %v", o, kind)
 			}
-			wait = min(2*wait, c.most)
+			wait = min(4*wait, c.most)
 		}
 	}
 	for _, s := range []State{None, Down, Up} {
@@ -93,19 +103,22 @@ func TestPathOpens(t *testing.T) {
 	}
 }
 
-// TestResetsAreAnsweredSeldom checks that a flood of RESETs brings one CONFIRM in 20 ms.
+// TestResetsAreAnsweredSeldom checks that a flood of RESETs brings one CONFIRM in 20 ms, or in half of what the answer to HELLO took.
 func TestResetsAreAnsweredSeldom(t *testing.T) {
-	m, e := in(Confirming), &fixed{}
-	n := 0
-	at := surroundings
-	for range 1000 { // a second
-		at.Now = at.Now.Add(time.Millisecond)
-		if o := m.Receive(at, e, &Frame{Kind: Reset, QuotedTag: ourTag, ID: uint32(local) + 1}); o.Reply.Kind == Confirm {
-			n++
+	for trip, want := range map[time.Duration]int{0: 50, time.Millisecond: 50, 200 * time.Millisecond: 10} {
+		m, e := in(Confirming), &fixed{}
+		m.retry.trip = trip
+		n := 0
+		at := surroundings
+		for range 1000 { // a second
+			at.Now = at.Now.Add(time.Millisecond)
+			if o := m.Receive(at, e, &Frame{Kind: Reset, QuotedTag: ourTag, ID: uint32(local) + 1}); o.Reply.Kind == Confirm {
+				n++
+			}
 		}
-	}
-	if n != 50 {
-		t.Errorf("%d CONFIRMs in a second, want 50", n)
+		if n != want {
+			t.Errorf("trip %v: %d CONFIRMs in a second, want %d", trip, n, want)
+		}
 	}
 }
 
@@ -140,7 +153,7 @@ func TestShortPauses(t *testing.T) {
 				}
 				at.Now = at.Now.Add(wait)
 				m.Retry(at, false)
-				wait = min(2*wait, most)
+				wait = min(4*wait, most)
 			}
 		}
 	}
@@ -159,7 +172,7 @@ func TestHurry(t *testing.T) {
 		last := at.Now
 		at.Now, at.Posted = at.Now.Add(since), true
 		m.Hurry(at)
-		for _, want := range []time.Duration{max(since, 20*time.Millisecond), 20 * time.Millisecond, 40 * time.Millisecond} {
+		for _, want := range []time.Duration{max(since, 20*time.Millisecond), 20 * time.Millisecond, 80 * time.Millisecond} {
 			next, _ := m.RetryAt()
 			if next.Sub(last) != want {
 				t.Errorf("posted %v after a HELLO: the next after %v, want %v", since, next.Sub(last), want)

@@ -45,6 +45,10 @@ type At struct {
 	// Pause bounds the time between two HELLOs, or CONFIRMs, while something is posted: where a peer is given up soon some have to leave
 	// before. 0: mostRetry.
 	Pause time.Duration
+	// Far: nothing says that a round trip is short.
+	Far bool
+	// Trip is how long the peer took to answer, at most; 0: not known.
+	Trip time.Duration
 }
 
 // Output is what a machine says after an input.
@@ -111,7 +115,7 @@ func (m *Machine) ask(at At, e Epochs, o *Output) {
 
 func (m *Machine) hello(at At, o *Output) {
 	o.Reply = Frame{Kind: Hello, Sender: m.Local}
-	m.retry = retry{at: at.Now.Add(at.first()), wait: at.first()}
+	m.retry.begin(at.Now, at.first())
 }
 
 // begin begins a session in state Up, which the peer has shown that it has. That peer is answered.

@@ -6,7 +6,7 @@ func resetConfirming(m *Machine, at At, e Epochs, f *Frame, o *Output) {
 		return
 	}
 	o.Untaken = int32(at.Next-f.ID) > 0 && int32(f.ID-uint32(m.Local)) > 0
-	if m.retry.last == 0 || at.Now.Sub(m.retry.last) >= firstRetry {
+	if m.retry.mayConfirm(at.Now) {
 		m.confirm(at, o)
 	}
 }

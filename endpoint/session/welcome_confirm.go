@@ -5,7 +5,8 @@ func welcomeAsking(m *Machine, at At, e Epochs, f *Frame, o *Output) {
 		return
 	}
 	m.State, m.Remote, m.check, m.Refused = Confirming, f.Sender, f.Check, false
-	m.retry = retry{at: at.Now.Add(at.first()), wait: at.first()}
+	m.retry = retry{trip: at.Trip}
+	m.retry.begin(at.Now, at.answer())
 	o.Begins = true
 	m.confirm(at, o)
 }

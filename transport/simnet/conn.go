@@ -30,6 +30,7 @@ const (
 type Config struct {
 	MTU       int  // largest frame, to send and to receive
 	MayNarrow bool // say that links may carry less than MTU
+	Far       bool // say that peers are behind routers
 	Headroom  int  // bytes in front of each frame; negative: none
 	RecvQueue int  // datagrams that wait for Recv; more are kernel drops
 	Batch     int  // the hint in Caps
@@ -42,6 +43,7 @@ type Conn struct {
 
 	net        *Network
 	mayNarrow  bool
+	far        bool
 	addr       transport.Addr
 	caps       transport.Caps
 	queueLimit int
@@ -83,6 +85,7 @@ func newConn(n *Network, addr transport.Addr, cfg Config) *Conn {
 		},
 		queueLimit: orDefault(cfg.RecvQueue, DefaultRecvQueue),
 		mayNarrow:  cfg.MayNarrow,
+		far:        cfg.Far,
 		poison:     cfg.Poison,
 		ready:      make(chan struct{}, 1),
 	}
@@ -223,6 +226,9 @@ func (c *Conn) Caps() transport.Caps { return c.caps }
 
 // MTU implements [transport.Conn].
 func (c *Conn) MTU(transport.Addr) int { return c.caps.MTU }
+
+// IsNear implements [transport.Conn].
+func (c *Conn) IsNear(transport.Addr) bool { return !c.far }
 
 // MayNarrow implements [transport.Conn].
 func (c *Conn) MayNarrow(transport.Addr) bool { return c.mayNarrow }

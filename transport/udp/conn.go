@@ -68,6 +68,19 @@ func (c *Conn) MTU(to transport.Addr) int {
 // with other settings than ours. What was asked for is taken at its word.
 func (c *Conn) MayNarrow(to transport.Addr) bool { return !c.fixed && !c.isHere(to) }
 
+// IsNear implements [transport.Conn]. An interface on which nobody is looked for leads through a tunnel, or to one other machine, anywhere.
+func (c *Conn) IsNear(to transport.Addr) bool {
+	if c.isHere(to) {
+		return true
+	}
+	if c.routes == nil {
+		return false
+	}
+	ip := to.AddrPort().Addr()
+	way, err := c.routes.WayTo(c.from(&to), ip)
+	return err == nil && way.IsNeighbour(ip)
+}
+
 // isHere reports whether an address is one of this machine.
 func (c *Conn) isHere(to transport.Addr) bool {
 	ip := to.AddrPort().Addr()

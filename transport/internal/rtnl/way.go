@@ -18,6 +18,9 @@ type Way struct {
 	direct bool // nobody is looked for on that interface
 }
 
+// IsNeighbour reports whether the way leads to that address without a router, on an interface on which others are looked for.
+func (w *Way) IsNeighbour(to netip.Addr) bool { return !w.direct && w.Next == to.WithZone("") }
+
 // WayTo returns the way from a local address to another one; from an unspecified one, it is
 // from that which the kernel chooses.
 func (s *Socket) WayTo(from, to netip.Addr) (w Way, err error) {
