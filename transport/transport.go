@@ -121,6 +121,7 @@ func (Indifferent) Select(uint16) error { return nil }
 type Datagram struct {
 	From Addr
 	Data []byte // begins at the frame header
+	ECN  ECN    // with which it arrived; NotECT where Caps.ECN is false
 }
 
 // Outgoing is one frame to be sent. Buf begins with Caps.Headroom bytes that
@@ -133,6 +134,7 @@ type Outgoing struct {
 	Buf  []byte
 	Rest []byte
 	Tail []byte
+	ECN  ECN // with which it leaves, where Caps.ECN: NotECT or ECT0
 }
 
 // Len returns the length of the frame, and of the room in front of it.
@@ -143,6 +145,7 @@ type Caps struct {
 	MTU      int  // room for frame header and messages
 	Headroom int  // bytes the transport wants in front of each frame
 	Batch    int  // datagrams it moves at once; a hint for the size of batches
+	ECN      bool // datagrams leave with their marks, and come with them
 	Blocks   bool // Recv keeps its thread while it waits: better not share it
 }
 

@@ -207,23 +207,23 @@ func (l *Layer) Seal(now ack.Instant, frames []transport.Outgoing) []transport.O
 		s := a.sealing.Load()
 		if s == nil || s.Worn() || l.doubts(now, a) {
 			if b := l.ask(now, a, [4]byte(plain)); b != nil {
-				l.add(o.To, b)
+				l.add(o.To, b, transport.NotECT)
 			}
 		}
 		if s == nil || s.Spent() {
 			continue // as if it had been lost
 		}
 		n := l.cfg.Headroom + len(s.Seal(room[l.cfg.Headroom:l.cfg.Headroom], plain, o.Rest, &l.salt))
-		l.add(o.To, room[:n:n])
+		l.add(o.To, room[:n:n], o.ECN)
 		room = room[n:]
 	}
 	return l.out
 }
 
-func (l *Layer) add(to *transport.Addr, buf []byte) {
+func (l *Layer) add(to *transport.Addr, buf []byte, mark transport.ECN) {
 	l.out = append(l.out, transport.Outgoing{})
 	o := &l.out[len(l.out)-1]
-	o.To, o.Buf = to, buf // in place: a literal is built elsewhere, and moved
+	o.To, o.Buf, o.ECN = to, buf, mark // in place: a literal is built elsewhere, and moved
 }
 
 // patience returns the time after the first datagram that asks for a key, and for how long a peer may be silent that seems to have none: where a peer
@@ -332,7 +332,7 @@ func (l *Layer) TakeAnswers() []transport.Outgoing {
 	l.out = l.out[:0]
 	for i := range l.owed {
 		to := l.owed[i].to // what To points to never changes, and these will
-		l.add(&to, l.owed[i].buf)
+		l.add(&to, l.owed[i].buf, transport.NotECT)
 	}
 	clear(l.owed)
 	l.owed = l.owed[:0]

@@ -19,6 +19,7 @@ type Bottleneck struct {
 type parcel struct {
 	link    *link
 	buf     []byte
+	ecn     transport.ECN
 	ordinal uint64
 	sent    time.Duration
 	chance  fate
@@ -81,7 +82,7 @@ func (b *Bottleneck) enter(p parcel, now time.Duration) {
 	}
 	b.drain(now)
 	p.link.stats.InFlight++
-	b.queue.Enter(now, f, len(p.buf), p.link.cfg.Mark != nil, p)
+	b.queue.Enter(now, f, len(p.buf), p.ecn != transport.NotECT, p)
 }
 
 // drain has all go on that has left by now.
@@ -98,9 +99,7 @@ func (b *Bottleneck) leave() {
 	p.link.stats.InFlight--
 	if left.Marked {
 		p.link.stats.Marked++
-		if p.link.cfg.Mark != nil {
-			p.link.cfg.Mark(p.buf)
-		}
+		p.ecn = transport.CE
 	}
 	b.net.travel(p, left.At)
 }

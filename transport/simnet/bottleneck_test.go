@@ -117,37 +117,80 @@ func TestBottleneckChanges(t *testing.T) {
 	})
 }
 
-// TestMarks checks that what CoDel marks is shown to the link that carries marks, and that of others it is
-// dropped.
+// TestMarks checks that what CoDel would drop is marked if it can carry a mark, and that the receiver sees that; of others it is dropped.
 func TestMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, 1, simnet.Link{})
 		cfg := at8Mbit(1_000_000)
 		cfg.CoDel = &bottleneck.CoDel{}
-		run := func(mark func([]byte)) simnet.FlowStats {
+		run := func(mark transport.ECN, l simnet.Link) (_ simnet.FlowStats, seen [4]uint64) {
 			slow := p.net.NewBottleneck(cfg)
-			p.net.Link(addrA, addrB, simnet.Link{Through: slow, Mark: mark})
+			l.Through = slow
+			p.net.Link(addrA, addrB, l)
+			in := make([]transport.Datagram, 64)
+			drain := func() {
+				for {
+					n, err := p.b.Recv(in, 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, d := range in[:n] {
+						seen[d.ECN]++
+					}
+					if n == 0 {
+						return
+					}
+				}
+			}
 			for i := range 2000 {
-				p.send(i, 1, 1000)
+				o := outgoing(p.a, addrB, numbered(i, 1000))
+				o.ECN = mark
+				if n, err := p.a.Send([]transport.Outgoing{o}); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
 				time.Sleep(9 * ms / 10)
+				drain()
 			}
 			time.Sleep(time.Second)
-			return slow.TotalStats()
+			drain()
+			return slow.TotalStats(), seen
 		}
-		marked := uint64(0)
-		with := run(func(b []byte) {
-			if len(b) != 1000 {
-				t.Errorf("a mark on %d bytes", len(b))
-			}
-			marked++
-		})
+		with, seen := run(transport.ECT0, simnet.Link{})
 		l := p.stats()
-		if marked == 0 || with.Marked != marked || l.Marked != marked || l.Dropped() != 0 || l.Delivered != 2000 {
-			t.Errorf("%d marked, flow %+v, link %+v", marked, with, l)
+		if with.Marked == 0 || seen != [4]uint64{transport.ECT0: 2000 - with.Marked, transport.CE: with.Marked} || l.Marked != with.Marked || l.Dropped() != 0 {
+			t.Errorf("flow %+v, link %+v, seen %v", with, l, seen)
 		}
-		without := run(nil)
-		if l := p.stats(); without.Marked != 0 || without.Dropped == 0 || l.Controlled != without.Dropped || l.Delivered+l.Controlled != 4000 {
-			t.Errorf("without marks: flow %+v, link %+v", without, l)
+		without, seen := run(transport.NotECT, simnet.Link{})
+		if l := p.stats(); without.Marked != 0 || without.Dropped == 0 || l.Controlled != without.Dropped || seen != [4]uint64{transport.NotECT: without.LeftFrames} {
+			t.Errorf("without marks: flow %+v, link %+v, seen %v", without, l, seen)
+		}
+		cleared, seen := run(transport.ECT0, simnet.Link{Remark: func(transport.ECN) (transport.ECN, bool) { return transport.NotECT, true }})
+		if cleared.Marked != 0 || cleared.Dropped == 0 || seen != [4]uint64{transport.NotECT: cleared.LeftFrames} {
+			t.Errorf("cleared: flow %+v, seen %v", cleared, seen)
+		}
+		before := p.stats().Lost
+		if _, seen = run(transport.ECT0, simnet.Link{Remark: func(m transport.ECN) (transport.ECN, bool) { return m, m == transport.NotECT }}); p.stats().Lost-before != 2000 {
+			t.Errorf("%d lost, seen %v", p.stats().Lost-before, seen)
+		}
+	})
+}
+
+// TestNoECN checks that an endpoint that has no marks sends none, and sees none.
+func TestNoECN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, deaf := range []bool{false, true} {
+			n := simnet.New(1)
+			defer n.Close()
+			a, b := n.Attach(addrA, simnet.Config{NoECN: !deaf}), n.Attach(addrB, simnet.Config{NoECN: deaf})
+			o := outgoing(a, addrB, numbered(0, 100))
+			o.ECN = transport.ECT0
+			in := make([]transport.Datagram, 1)
+			if a.Send([]transport.Outgoing{o}); a.Caps().ECN != deaf || b.Caps().ECN == deaf {
+				t.Errorf("%+v, %+v", a.Caps(), b.Caps())
+			}
+			if k, err := b.Recv(in, 0); k != 1 || err != nil || in[0].ECN != transport.NotECT {
+				t.Errorf("%d, %v: %v", k, err, in[0].ECN)
+			}
 		}
 	})
 }

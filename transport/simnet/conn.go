@@ -34,6 +34,7 @@ type Config struct {
 	Headroom  int  // bytes in front of each frame; negative: none
 	RecvQueue int  // datagrams that wait for Recv; more are kernel drops
 	Batch     int  // the hint in Caps
+	NoECN     bool // have marks of datagrams neither sent nor told
 	Poison    bool // overwrite what Recv returned when it dies
 }
 
@@ -64,6 +65,7 @@ type Conn struct {
 type received struct {
 	link *link
 	buf  []byte
+	ecn  transport.ECN
 }
 
 var _ transport.Conn = (*Conn)(nil)
@@ -82,6 +84,7 @@ func newConn(n *Network, addr transport.Addr, cfg Config) *Conn {
 			MTU:      orDefault(cfg.MTU, DefaultMTU),
 			Headroom: max(orDefault(cfg.Headroom, DefaultHeadroom), 0),
 			Batch:    orDefault(cfg.Batch, DefaultBatch),
+			ECN:      !cfg.NoECN,
 		},
 		queueLimit: orDefault(cfg.RecvQueue, DefaultRecvQueue),
 		mayNarrow:  cfg.MayNarrow,
@@ -144,7 +147,7 @@ func (c *Conn) tryRecv(dst []transport.Datagram) (int, error) {
 	got := min(len(dst), c.queue.len())
 	for i := range dst[:got] {
 		r := c.queue.pop()
-		dst[i].From, dst[i].Data = r.link.from, r.buf
+		dst[i].From, dst[i].Data, dst[i].ECN = r.link.from, r.buf, c.seen(r.ecn)
 		c.lent = append(c.lent, r.buf)
 	}
 	c.waiting = got == 0
@@ -188,13 +191,13 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 		sent++
 		if l.perfect {
 			l.stats.Sent++
-			n.deliver(l, n.clone(c.caps.MTU, o.Buf[c.caps.Headroom:], o.Rest, o.Tail), l.stats.Sent)
+			n.deliver(l, n.clone(c.caps.MTU, o.Buf[c.caps.Headroom:], o.Rest, o.Tail), c.seen(o.ECN), l.stats.Sent)
 			continue
 		}
 		if clock < 0 {
 			clock = n.now()
 		}
-		if n.enter(l, n.clone(c.caps.MTU, o.Buf[c.caps.Headroom:], o.Rest, o.Tail), clock) == refused {
+		if n.enter(l, n.clone(c.caps.MTU, o.Buf[c.caps.Headroom:], o.Rest, o.Tail), c.seen(o.ECN), clock) == refused {
 			c.stats.SendDrops++
 		}
 	}
@@ -203,6 +206,14 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 	}
 	n.wakeReceivers()
 	return sent, err
+}
+
+// seen returns what of a mark gets through the endpoint.
+func (c *Conn) seen(m transport.ECN) transport.ECN {
+	if !c.caps.ECN {
+		return transport.NotECT
+	}
+	return m
 }
 
 // check refuses what does not fit, and spoils the headroom, as a wire that writes its

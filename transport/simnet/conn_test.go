@@ -15,7 +15,7 @@ import (
 
 func TestDefaults(t *testing.T) {
 	p := newPair(t, 1, simnet.Link{})
-	want := transport.Caps{MTU: 1490, Headroom: 2, Batch: 64}
+	want := transport.Caps{MTU: 1490, Headroom: 2, Batch: 64, ECN: true}
 	if got := p.a.Caps(); got != want {
 		t.Errorf("Caps %+v, want %+v", got, want)
 	}
@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("LocalAddr %v", p.a.LocalAddr())
 	}
 	bare := p.net.Attach(addrC, simnet.Config{Headroom: -1, MTU: 9000, Batch: 8})
-	want = transport.Caps{MTU: 9000, Batch: 8}
+	want = transport.Caps{MTU: 9000, Batch: 8, ECN: true}
 	if got := bare.Caps(); got != want {
 		t.Errorf("Caps %+v, want %+v", got, want)
 	}

@@ -37,8 +37,8 @@
 //
 // Package bottleneck says what a queue can be, and how its rate changes.
 // [Bottleneck.Stats] has what came of each link, what was dropped, and how long
-// the rest waited. Transports know no ECN yet: [Link.Mark] is called for what
-// would carry a mark.
+// the rest waited. What can carry a mark (ECN) is marked where others are dropped by
+// CoDel; [Link.Remark] changes marks as a router may.
 //
 // # Repeatability
 //

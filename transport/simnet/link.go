@@ -34,10 +34,8 @@ type Link struct {
 	// Rate and Queue. The link's other properties are those of its way after it. What is in it
 	// when the link is set again goes on over the new link.
 	Through *Bottleneck
-	// Mark, if not nil, says that datagrams of the link can carry a mark (ECN). It is called for
-	// each that Through marks, where it leaves, and may change it; it must not keep it. Without it
-	// datagrams are dropped that CoDel would mark.
-	Mark func(b []byte)
+	// Remark, if not nil, returns with which mark a datagram goes on, of which that is the mark when it enters the link; not ok: it is lost.
+	Remark func(transport.ECN) (m transport.ECN, ok bool)
 
 	// MTU is the largest frame that gets through; longer ones are lost without a word. 0 is
 	// any.
@@ -114,7 +112,7 @@ func (cfg *Link) mustBeValid() {
 func (cfg *Link) isPerfect() bool {
 	return cfg.MTU == 0 && cfg.Latency == 0 && cfg.Jitter == 0 && cfg.Rate == 0 && cfg.Loss == 0 &&
 		cfg.Duplicate == 0 && cfg.Reorder == 0 && cfg.Corrupt == 0 && cfg.Damage == 0 && cfg.HoldBack == 0 &&
-		cfg.GilbertElliott == bottleneck.GilbertElliott{} && cfg.Through == nil && !cfg.Down && cfg.Script == nil
+		cfg.GilbertElliott == bottleneck.GilbertElliott{} && cfg.Through == nil && cfg.Remark == nil && !cfg.Down && cfg.Script == nil
 }
 
 // link is one direction with its state. Everything is guarded by Network.mu.

@@ -82,7 +82,7 @@ func (n *Network) Link(from, to transport.Addr, cfg Link) {
 func (n *Network) Inject(from, to transport.Addr, frame []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.deliver(newLink(n.seed, from, n.conns[to], to), n.clone(0, frame), 0)
+	n.deliver(newLink(n.seed, from, n.conns[to], to), n.clone(0, frame), transport.NotECT, 0)
 	n.wakeReceivers()
 }
 
@@ -163,7 +163,7 @@ func (n *Network) detach(c *Conn) {
 
 // deliver puts a datagram that has reached the end of its link into the
 // receiver's queue. ordinal is 0 for copies.
-func (n *Network) deliver(l *link, buf []byte, ordinal uint64) {
+func (n *Network) deliver(l *link, buf []byte, ecn transport.ECN, ordinal uint64) {
 	c := l.dst
 	switch {
 	case c == nil:
@@ -182,7 +182,7 @@ func (n *Network) deliver(l *link, buf []byte, ordinal uint64) {
 		return
 	}
 	l.delivered(ordinal)
-	c.queue.push(received{l, buf})
+	c.queue.push(received{l, buf, ecn})
 	n.wakeLater(c)
 }
 

@@ -1,6 +1,10 @@
 package simnet
 
-import "time"
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport"
+)
 
 // schedule is a binary heap of the datagrams under way. It is not
 // container/heap because that allocates for every element.
@@ -12,6 +16,7 @@ type item struct {
 	ordinal uint64 // number of the original on its link, 0 for copies
 	link    *link
 	buf     []byte
+	ecn     transport.ECN
 }
 
 func (a *item) before(b *item) bool {

@@ -14,7 +14,7 @@ type LinkStats struct {
 	Corrupted uint64 // with a wrong bit, dropped or not
 	Damaged   uint64 // see Link.Damage
 	Reordered uint64 // delivered after one that was sent later
-	Marked    uint64 // by the bottleneck, see Link.Mark
+	Marked    uint64 // by the bottleneck, of which the datagram has CE
 
 	// Reasons why datagrams did not arrive.
 	Refused        uint64 // by the sender's system, on a Script's verdict

@@ -3,6 +3,7 @@ package simnet
 import (
 	"time"
 
+	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/harm"
 )
 
@@ -17,7 +18,7 @@ func (n *Network) now() time.Duration { return time.Since(n.start) }
 
 // enter takes a datagram through all stages of a link that is not perfect, up
 // to the schedule.
-func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
+func (n *Network) enter(l *link, buf []byte, ecn transport.ECN, now time.Duration) outcome {
 	cfg, stats := &l.cfg, &l.stats
 	stats.Sent++
 	ordinal := stats.Sent
@@ -37,7 +38,15 @@ func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
 		n.recycle(buf)
 		return refused
 	}
-	p := parcel{l, buf, ordinal, now, chance, verdict}
+	if cfg.Remark != nil {
+		var ok bool
+		if ecn, ok = cfg.Remark(ecn); !ok {
+			stats.Lost++
+			n.recycle(buf)
+			return accepted
+		}
+	}
+	p := parcel{l, buf, ecn, ordinal, now, chance, verdict}
 	if cfg.Through != nil {
 		cfg.Through.enter(p, now)
 		return accepted
@@ -57,10 +66,10 @@ func (n *Network) travel(p parcel, departed time.Duration) {
 	l, buf, chance, verdict := p.link, p.buf, &p.chance, &p.verdict
 	cfg, stats := &l.cfg, &l.stats
 	if chance.held {
-		n.hold(l, buf, p.sent+cfg.HoldFor)
+		n.hold(&p, p.sent+cfg.HoldFor)
 	}
 	if verdict.Hold > 0 {
-		n.hold(l, buf, p.sent+verdict.Hold)
+		n.hold(&p, p.sent+verdict.Hold)
 	}
 	if chance.lost || verdict.Drop || cfg.MTU > 0 && len(buf) > cfg.MTU {
 		stats.Lost++
@@ -90,22 +99,22 @@ func (n *Network) travel(p parcel, departed time.Duration) {
 	if chance.duplicated {
 		copies++
 	}
-	n.schedule(l, buf, p.ordinal, due)
+	n.schedule(l, buf, p.ecn, p.ordinal, due)
 	for range copies {
 		stats.Duplicated++
-		n.schedule(l, n.clone(cap(buf), buf), 0, due)
+		n.schedule(l, n.clone(cap(buf), buf), p.ecn, 0, due)
 	}
 }
 
-func (n *Network) hold(l *link, buf []byte, due time.Duration) {
-	l.stats.Held++
-	n.schedule(l, n.clone(cap(buf), buf), 0, due)
+func (n *Network) hold(p *parcel, due time.Duration) {
+	p.link.stats.Held++
+	n.schedule(p.link, n.clone(cap(p.buf), p.buf), p.ecn, 0, due)
 }
 
-func (n *Network) schedule(l *link, buf []byte, ordinal uint64, due time.Duration) {
+func (n *Network) schedule(l *link, buf []byte, ecn transport.ECN, ordinal uint64, due time.Duration) {
 	l.entered++
 	l.stats.InFlight++
-	n.underWay.push(item{due: due, count: l.entered, ordinal: ordinal, link: l, buf: buf})
+	n.underWay.push(item{due: due, count: l.entered, ordinal: ordinal, link: l, buf: buf, ecn: ecn})
 }
 
 // deliverDue delivers all whose time has come and sets the timer for the next. What leaves
@@ -131,7 +140,7 @@ func (n *Network) deliverDue(now time.Duration) {
 		}
 		it := n.underWay.pop()
 		it.link.stats.InFlight--
-		n.deliver(it.link, it.buf, it.ordinal)
+		n.deliver(it.link, it.buf, it.ecn, it.ordinal)
 	}
 	if n.armed && n.fireAt <= next {
 		return // if too early it sets itself again

@@ -19,6 +19,7 @@ type Conn struct {
 	mtu     int  // of IP packets
 	fixed   bool // and asked for
 	gro     bool
+	ecn     bool // marks are sent, and told
 	buffers Buffers
 	wanted  int // as Config.Buffer says
 
@@ -48,7 +49,7 @@ func (c *Conn) makeRoom() {
 
 // Caps implements [transport.Conn].
 func (c *Conn) Caps() transport.Caps {
-	return transport.Caps{MTU: c.mtu - overhead(c.v6 && !c.every), Headroom: prefix, Batch: c.receiving.capacity, Blocks: true}
+	return transport.Caps{MTU: c.mtu - overhead(c.v6 && !c.every), Headroom: prefix, Batch: c.receiving.capacity, ECN: c.ecn, Blocks: true}
 }
 
 // MTU implements [transport.Conn]: the room for a frame on the way to a peer, as

@@ -14,7 +14,8 @@ import (
 type focus struct {
 	peer   transport.Addr
 	socket *mmsg.Socket
-	second bool // socket is not that of the Conn
+	second bool          // socket is not that of the Conn
+	ecn    transport.ECN // with which all leaves by a second one; of who sends
 }
 
 // focusing is what Focus and the receiver agree on. Reading goes without mu where the
@@ -183,6 +184,9 @@ func (c *Conn) connectBeside(first, fd int, at netip.AddrPort, peer transport.Ad
 		return err
 	}
 	mmsg.SetBuffers(fd, c.wanted)
+	if c.ecn {
+		tellECN(fd, v6, false)
+	}
 	if c.gro {
 		unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1)
 	}

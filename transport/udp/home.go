@@ -29,6 +29,7 @@ type told struct {
 	segment int  // the length of those that came as one; 0: it is one
 	asked   home // if ours
 	ours    bool // it was sent to asked, which nobody else has
+	ecn     transport.ECN
 }
 
 // read reads control messages.
@@ -43,6 +44,8 @@ func (t *told) read(control []byte) {
 		switch {
 		case c.Level == unix.SOL_UDP && c.Kind == unix.UDP_GRO && len(c.Content) >= 4:
 			t.segment = max(0, int(int32(binary.NativeEndian.Uint32(c.Content))))
+		case (c.Level == unix.IPPROTO_IP && c.Kind == unix.IP_TOS || c.Level == unix.IPPROTO_IPV6 && c.Kind == unix.IPV6_TCLASS) && len(c.Content) > 0:
+			t.ecn = readECN(c.Content)
 		case c.Level == unix.IPPROTO_IP && c.Kind == unix.IP_PKTINFO && len(c.Content) >= unix.SizeofInet4Pktinfo:
 			t.readIPv4(c.Content)
 		case c.Level == unix.IPPROTO_IPV6 && c.Kind == unix.IPV6_PKTINFO && len(c.Content) >= unix.SizeofInet6Pktinfo:

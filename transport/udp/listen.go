@@ -113,6 +113,7 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 	if _, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT); err == nil && !cfg.NoGSO {
 		c.gso.Store(true)
 	}
+	c.ecn = tellECN(fd, c.v6, c.every)
 	c.gro = !cfg.NoGRO && unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
 	return nil
 }

@@ -27,9 +27,9 @@ type receiving struct {
 }
 
 func (r *receiving) init(c *Conn) {
-	control := 0
+	control := unix.CmsgSpace(ecnControl)
 	if c.every {
-		control = unix.CmsgSpace(unix.SizeofInet4Pktinfo) + unix.CmsgSpace(unix.SizeofInet6Pktinfo)
+		control += unix.CmsgSpace(unix.SizeofInet4Pktinfo) + unix.CmsgSpace(unix.SizeofInet6Pktinfo)
 	}
 	if c.gro {
 		mtu := c.mtu
@@ -132,7 +132,7 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 			continue
 		}
 		d := &dst[n]
-		d.From, d.Data = r.from, b[prefix:len(b):len(b)] // in place: a literal would be built elsewhere, and moved
+		d.From, d.Data, d.ECN = r.from, b[prefix:len(b):len(b)], r.told.ecn // in place: a literal would be built elsewhere, and moved
 		n++
 	}
 	return n

@@ -21,7 +21,8 @@ const (
 // sending is what Send keeps. It belongs to who calls it.
 type sending struct {
 	out   *mmsg.Batch
-	by    *mmsg.Socket // where what is in out leaves
+	by    *mmsg.Socket  // where what is in out leaves
+	ecn   transport.ECN // with which all leaves by the first socket that has no other mark
 	zones zones
 	last  *transport.Addr // whose address is in raw
 	raw   mmsg.Name
@@ -34,7 +35,7 @@ type sending struct {
 }
 
 func (s *sending) init(c *Conn) {
-	control := unix.CmsgSpace(2)
+	control := unix.CmsgSpace(2) + unix.CmsgSpace(ecnControl)
 	if c.every {
 		control += unix.CmsgSpace(len(s.room))
 	}
@@ -104,6 +105,20 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 			return i
 		}
 		s.by = by
+		all, named := &s.ecn, transport.NotECT // by a control message
+		if length == 0 && focused.second {
+			all = &focused.ecn
+		}
+		if length > 0 {
+			named = o.ECN
+		}
+		if want := o.ECN &^ named; *all != want {
+			if s.out.Len() > 0 {
+				return i
+			}
+			*all = want
+			setMark(by, want, o.To.AddrPort().Addr().Is6())
+		}
 		name := s.out.Begin(length)
 		if name == nil {
 			return i
@@ -115,7 +130,7 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		for ; i < len(batch); i++ {
 			p := &batch[i]
 			length := p.Len()
-			if segments > 0 && (!gso || segments == maxSegments || length > size || total+length > maxPayload || p.To != o.To) {
+			if segments > 0 && (!gso || segments == maxSegments || length > size || total+length > maxPayload || p.To != o.To || p.ECN != o.ECN) {
 				break
 			}
 			p.Buf[0], p.Buf[1] = 0, 0
@@ -140,6 +155,9 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		}
 		if len(from) > 0 {
 			c.leaveFrom(from)
+		}
+		if named != transport.NotECT {
+			s.markWith(named, o.To.AddrPort().Addr().Is6())
 		}
 		if focused != nil {
 			continue // there is no crowd
