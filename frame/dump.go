@@ -60,7 +60,7 @@ func (h *SessionHeader) Append(b []byte) []byte {
 
 // Append appends what a says, in words, of its ranges so many at most.
 func (a *SessionAck) Append(b []byte, ranges int) []byte {
-	b = a.Echo(b)
+	b = a.Marks.Append(a.Echo(b))
 	for i := range a.Ranges.Len() {
 		if i == ranges {
 			b = number(b, " and ", uint32(a.Ranges.Len()-i))
@@ -75,6 +75,16 @@ func (a *SessionAck) Append(b []byte, ranges int) []byte {
 		b = number(b, "+", uint32(r.Count))
 	}
 	return b
+}
+
+// Append appends what m says, in words.
+func (m Marks) Append(b []byte) []byte {
+	if m == (Marks{}) {
+		return b
+	}
+	b = number(b, ", came ", m.Capable)
+	b = number(b, " ECT(0) and ", m.Congested)
+	return append(b, " CE"...)
 }
 
 // Echo appends what a says of the frame that arrived last, in words.

@@ -7,12 +7,15 @@ const (
 	rangeSize = 4
 	byeSize   = 28
 	probeSize = 22
+	marksSize = 8
 
 	// LeastSessionAck is the length of an acknowledgement without ranges, RangeSize that of a range, and MostSessionAck that of
 	// the longest acknowledgement.
 	LeastSessionAck = ackSize
 	RangeSize       = rangeSize
-	MostSessionAck  = ackSize + MostRanges*rangeSize
+	MostSessionAck  = ackSize + MostRanges*rangeSize + marksSize
+	// MarksSize is how much longer an acknowledgement is that has [Marks].
+	MarksSize = marksSize
 	// MostRanges is how many ranges an acknowledgement has at most. Of more runs of ids it has the lowest 63 and the highest.
 	MostRanges = 64
 	// LongestDelay is the longest delay that an acknowledgement can tell, in microseconds: it stands for all that are longer.
@@ -38,7 +41,7 @@ func checkControl(b []byte) error {
 		if n > MostRanges {
 			return bad(22, BadRanges)
 		}
-		if len(b) < ackSize+n*rangeSize {
+		if len(b) < ackSize+n*rangeSize+marksOf(b) {
 			return bad(22, ShortControl)
 		}
 		// The id after the cumulative acknowledgement did not arrive, or it would be part of that.
@@ -78,7 +81,7 @@ func ControlSize(b []byte) (n int, ok bool) {
 		if len(b) < n {
 			return 0, false
 		}
-		n += int(binary.LittleEndian.Uint16(b[22:])) * rangeSize
+		n += int(binary.LittleEndian.Uint16(b[22:]))*rangeSize + marksOf(b)
 	case ControlProbe:
 		if len(b) < n {
 			return 0, false
@@ -97,16 +100,36 @@ func ControlSize(b []byte) (n int, ok bool) {
 //
 //	offset  size  field
 //	18      1     ControlAck
-//	19      1     bit 0: that frame had arrived before; bits 3 to 5: its copy number
+//	19      1     bit 0: that frame had arrived before; bit 1: there are marks; bits 3 to 5: its copy number
 //	20      2     microseconds since it arrived; 65535: that, or more
 //	22      2     number of ranges, up to 64
 //	24      4 n   ranges, ascending: the distance of the first id from the cumulative acknowledgement, 16 bits, and
 //	              how many ids it has, 16 bits
+//	24+4n   4     Marks.Capable, if there are marks
+//	28+4n   4     Marks.Congested
 type SessionAck struct {
 	Again  bool // the frame had arrived before
 	Copy   uint8
 	Delay  int // microseconds since it arrived; [LongestDelay]: that, or more
 	Ranges Ranges
+	Marks  Marks
+}
+
+// Marks counts the frames of a session that have arrived by the marks of explicit congestion notification (RFC 3168, section 5) with which they
+// did. A frame that comes again counts once. An ACK without them says that none had one.
+type Marks struct {
+	Capable   uint32 // ECT(0)
+	Congested uint32 // CE
+}
+
+const marksFlag = 2 // in byte 19 of an ACK
+
+// marksOf returns the length of the marks of an ACK.
+func marksOf(b []byte) int {
+	if b[19]&marksFlag != 0 {
+		return marksSize
+	}
+	return 0
 }
 
 // Ranges are ids that arrived out of order.
@@ -136,12 +159,18 @@ func (f *SessionFrame) SessionAck() (a SessionAck, ok bool) {
 		return SessionAck{}, false
 	}
 	b := f.body
-	n := int(binary.LittleEndian.Uint16(b[4:]))
+	le := binary.LittleEndian
+	n := int(le.Uint16(b[4:])) * rangeSize
+	if b[1]&marksFlag != 0 {
+		m := b[ackSize-SessionHeaderSize+n:]
+		a.Marks = Marks{le.Uint32(m), le.Uint32(m[4:])}
+	}
 	return SessionAck{
 		Again:  b[1]&1 != 0,
 		Copy:   b[1] & copyMask >> copyShift,
-		Delay:  int(binary.LittleEndian.Uint16(b[2:])),
-		Ranges: Ranges{b[ackSize-SessionHeaderSize:][:n*rangeSize], f.Ack},
+		Delay:  int(le.Uint16(b[2:])),
+		Ranges: Ranges{b[ackSize-SessionHeaderSize:][:n], f.Ack},
+		Marks:  a.Marks,
 	}, true
 }
 
@@ -164,6 +193,17 @@ func PutSessionAckFrame(b []byte, h *SessionHeader, again bool, copied uint8, de
 		at += rangeSize
 	}
 	return at
+}
+
+// PutMarks adds marks to an ACK of n bytes, if there are some, and returns how long it is.
+func PutMarks(b []byte, n int, m Marks) int {
+	if m == (Marks{}) {
+		return n
+	}
+	b[19] |= marksFlag
+	binary.LittleEndian.PutUint32(b[n:], m.Capable)
+	binary.LittleEndian.PutUint32(b[n+4:], m.Congested)
+	return n + marksSize
 }
 
 // Bye ends a session. It names both epochs: to guess a BYE takes 64 bits.

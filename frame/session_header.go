@@ -195,6 +195,9 @@ func (f *SessionFrame) Padding() []byte {
 	case ControlAck:
 		a, _ := f.SessionAck()
 		said = ackSize - SessionHeaderSize + a.Ranges.Len()*rangeSize
+		if f.body[1]&marksFlag != 0 {
+			said += marksSize
+		}
 	case ControlProbe: // its zeros are what it asks with
 	default:
 		said = controlSizes[f.Control] - SessionHeaderSize

@@ -38,12 +38,22 @@ var sessionGoldens = []struct {
 	{
 		name: "acknowledgement", hex: "0200 0100 03000100 00 44 44332211 f0ffffff 01 11 e803 0200 0200 0100 0500 0001",
 		header:  SessionHeader{Dst: 2, Src: 1, ID: 0x10003, Tag: 0x11223344, Ack: 0xFFFFFFF0, Control: ControlAck},
-		control: ackOf{true, 2, 1000, []Range{{0xFFFFFFF2, 1}, {0xFFFFFFF5, 256}}},
+		control: ackOf{true, 2, 1000, []Range{{0xFFFFFFF2, 1}, {0xFFFFFFF5, 256}}, Marks{}},
 	},
 	{
 		name: "acknowledgement of a CONFIRM", hex: "0200 0100 f0ffffff 00 44 44332211 f0ffffff 01 00 ffff 0000",
 		header:  SessionHeader{Dst: 2, Src: 1, ID: 0xFFFFFFF0, Tag: 0x11223344, Ack: 0xFFFFFFF0, Control: ControlAck},
-		control: ackOf{false, 0, LongestDelay, nil},
+		control: ackOf{false, 0, LongestDelay, nil, Marks{}},
+	},
+	{
+		name: "acknowledgement with marks", hex: "0200 0100 03000100 00 44 44332211 f0ffffff 01 13 e803 0100 0200 0100 44332211 0d0c0b0a",
+		header:  SessionHeader{Dst: 2, Src: 1, ID: 0x10003, Tag: 0x11223344, Ack: 0xFFFFFFF0, Control: ControlAck},
+		control: ackOf{true, 2, 1000, []Range{{0xFFFFFFF2, 1}}, Marks{0x11223344, 0x0A0B0C0D}},
+	},
+	{
+		name: "acknowledgement with marks and no ranges", hex: "0200 0100 03000100 00 44 44332211 f0ffffff 01 02 ffff 0000 00000000 01000000",
+		header:  SessionHeader{Dst: 2, Src: 1, ID: 0x10003, Tag: 0x11223344, Ack: 0xFFFFFFF0, Control: ControlAck},
+		control: ackOf{false, 0, LongestDelay, nil, Marks{0, 1}},
 	},
 	{
 		name: "bye", hex: "0200 0100 00000000 00 44 44332211 88776655 02 03 0d0c0b0a 44332211",
@@ -73,6 +83,7 @@ type (
 		copied uint8
 		delay  int
 		ranges []Range
+		marks  Marks
 	}
 	resetOf struct{}
 )
@@ -116,7 +127,7 @@ func encode(t *testing.T, f *SessionFrame, h *SessionHeader, control any, messag
 	switch c := control.(type) {
 	case ackOf:
 		a, ok := f.SessionAck()
-		if !ok || a.Again != c.again || a.Copy != c.copied || a.Delay != c.delay || a.Ranges.Len() != len(c.ranges) {
+		if !ok || a.Again != c.again || a.Copy != c.copied || a.Delay != c.delay || a.Ranges.Len() != len(c.ranges) || a.Marks != c.marks {
 			t.Errorf("%+v, %v", a, ok)
 		}
 		for i, r := range c.ranges {
@@ -124,7 +135,7 @@ func encode(t *testing.T, f *SessionFrame, h *SessionHeader, control any, messag
 				t.Errorf("range %d: %+v, want %+v", i, a.Ranges.At(i), r)
 			}
 		}
-		return b[:PutSessionAckFrame(b, &head, c.again, c.copied, c.delay, c.ranges)]
+		return b[:PutMarks(b, PutSessionAckFrame(b, &head, c.again, c.copied, c.delay, c.ranges), c.marks)]
 	case Bye:
 		if y, ok := f.Bye(); !ok || y != c {
 			t.Errorf("%+v, %v", y, ok)

@@ -46,5 +46,7 @@ func Sessions(checks bool) (all []SessionFrame) {
 	add("PROBE", b[:frame.PutProbe(b, header(0, 0), 1400)])
 	add("PROBED", b[:frame.PutProbed(b, header(0, 0), 1400)])
 	add("RESET", b[:frame.PutReset(b, frame.SessionHeader{Dst: 1, Src: 2, ID: 0x10005, Copy: 3, Tag: 0xCAFE, Ack: 0x20000, Checks: checks})])
+	marked := frame.PutSessionAckFrame(b, header(0x10009, 0), false, 0, 1000, []frame.Range{{First: 0x10004, Count: 1}})
+	add("ACK with marks", b[:frame.PutMarks(b, marked, frame.Marks{Capable: 5, Congested: 2})])
 	return all
 }

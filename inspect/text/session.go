@@ -96,7 +96,7 @@ func (v *View) fieldsSession(b []byte) []byte {
 	}
 	if a, ok := v.Session.SessionAck(); ok {
 		b = number(b, "  frame ", int(h.ID))
-		b = append(a.Echo(append(b, " came last: "...)), '\n')
+		b = append(a.Marks.Append(a.Echo(append(b, " came last: "...))), '\n')
 		for i := range a.Ranges.Len() {
 			r := a.Ranges.At(i)
 			b = number(b, "  acknowledges ", r.Count)
@@ -153,6 +153,10 @@ func (v *View) jsonSession(b []byte) []byte {
 			b = append(number(b, `,"count":`, r.Count), '}')
 		}
 		b = append(b, ']')
+		if m := a.Marks; m != (frame.Marks{}) {
+			b = number(b, `,"marks":{"ect0":`, int(m.Capable))
+			b = append(number(b, `,"ce":`, int(m.Congested)), '}')
+		}
 	}
 	if y, ok := v.Session.Bye(); ok {
 		b = number(b, `,"reason":`, int(y.Reason))

@@ -68,6 +68,11 @@ func TestSessionLines(t *testing.T) {
 				"  answers frame 65541, copy 3, which acknowledged all up to 131072: it is of a session that its receiver does not have\n",
 			`"kind":"reset","src":1,"dst":2,"flags":FLAGS,"session":{"tag":51966,"answers":{"id":65541,"copy":3,"up_to":131072}},"messages":[]`,
 		},
+		{
+			"1->2 ACK of id 65545 up to 65538 tag 0xcafe [1000 µs ago, came 5 ECT(0) and 2 CE, also 65540+1]\n",
+			"  frame 65545 came last: 1000 µs ago, came 5 ECT(0) and 2 CE\n  acknowledges 1 from 65540\n",
+			`"echo":{"id":65545,"copy":0,"again":false,"delay_us":1000},"ranges":[{"first":65540,"count":1}],"marks":{"ect0":5,"ce":2}},"messages":[]`,
+		},
 	} {
 		for _, checks := range []bool{false, true} {
 			p := sessionPackets(checks)[i]

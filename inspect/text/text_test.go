@@ -143,6 +143,7 @@ type object struct {
 			First uint32
 			Count int
 		}
+		Marks *struct{ ECT0, CE uint32 }
 	}
 	Sealed *struct {
 		Counter     uint64

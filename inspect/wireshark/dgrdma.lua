@@ -41,8 +41,8 @@ local SIZES = { [0] = ASKS, ASKS, ASKS + NOISE, ASKS + NOISE }
 local FEW_SEALED = 65536
 
 -- A frame of a session has a longer header. In control frames a byte follows that says which one it is; each has a length, and an ACK
--- four bytes more for each of its ranges.
-local SESSION, MOST_COPIES, LONGEST_DELAY, MOST_RANGES, RANGE = 18, 7, 65535, 64, 4
+-- four bytes more for each of its ranges, and eight more if it has counts of marks (ECN).
+local SESSION, MOST_COPIES, LONGEST_DELAY, MOST_RANGES, RANGE, MARKS = 18, 7, 65535, 64, 4, 8
 local ACK, BYE, PROBE, PROBED, RESET, BELL = 1, 2, 3, 4, 5, 6
 local CONTROL_SIZES = { 24, 28, 22, 22, 19, 19 }
 
@@ -136,6 +136,8 @@ local f = {
   range = ProtoField.none("dgrdma.session.range", "Ids that came"),
   range_first = ProtoField.uint32("dgrdma.session.range.first", "First"),
   range_count = ProtoField.uint16("dgrdma.session.range.count", "How many"),
+  marks_ect0 = ProtoField.uint32("dgrdma.session.marks.ect0", "Frames that came with ECT(0)"),
+  marks_ce = ProtoField.uint32("dgrdma.session.marks.ce", "Frames that came with CE"),
   bye_reason = ProtoField.uint8("dgrdma.session.reason", "Reason"),
   bye_sender = ProtoField.uint32("dgrdma.session.sender", "Epoch of the sender"),
   bye_receiver = ProtoField.uint32("dgrdma.session.receiver", "Epoch of the receiver"),
@@ -367,13 +369,20 @@ local function read_control(tvb, p)
     if n > MOST_RANGES then
       p.bad = "ranges of acknowledged ids are not ascending and apart, or too many"
       return p.stop
-    elseif length < size + n * RANGE then
+    end
+    local marks = math.floor(bits / 2) % 2 * MARKS
+    if length < size + n * RANGE + marks then
       p.bad = "control frame is cut off"
       return p.stop
     end
     p.again, p.echo, p.delay, p.ranges = bits % 2 == 1, math.floor(bits / 8) % 8, delay, {}
     read_ranges(tvb, p, n)
     size = size + n * RANGE
+    if marks > 0 and p.captured - p.at >= size + marks then
+      p.marks = { at = p.at + size }
+      p.marks.ect0, p.marks.ce = Struct.unpack("<I4I4", tvb:raw(p.marks.at, marks))
+    end
+    size = size + marks
   elseif p.control == BYE then
     p.reason, p.sender, p.receiver = Struct.unpack("<BI4I4", tvb:raw(off + 1, 9))
   elseif p.control == PROBE or p.control == PROBED then
@@ -420,7 +429,7 @@ local function read_session(tvb, p)
   local finish, known = read_control(tvb, p)
   p.bad = not p.cut and p.bad -- else what is there says too little
   if p.captured < finish then
-    p.ranges, p.reason, p.probe = nil, nil, nil
+    p.ranges, p.marks, p.reason, p.probe = nil, nil, nil, nil
   end
   return finish, known
 end
@@ -1017,6 +1026,9 @@ local function control_text(p)
   if p.control == ACK then
     local s = p.echo > 0 and format("copy %d, ", p.echo) or ""
     s = s .. (p.again and "had come before, " or "") .. format("%d µs ago", p.delay) .. (p.delay == LONGEST_DELAY and " or more" or "")
+    if p.marks then
+      s = s .. format(", came %.0f ECT(0) and %.0f CE", p.marks.ect0, p.marks.ce)
+    end
     for i, r in ipairs(p.ranges) do
       if i > LINE_RANGES then
         s = s .. format(" and %d more", #p.ranges - LINE_RANGES)
@@ -1387,6 +1399,10 @@ local function show_session(tvb, tree, p, e)
       node:set_text(format("Range: %d from %.0f", r.count, r.first))
       node:add(f.range_first, tvb(r.at, 2), r.first)
       node:add_le(f.range_count, tvb(r.at + 2, 2))
+    end
+    if p.marks then
+      tree:add_le(f.marks_ect0, tvb(p.marks.at, 4))
+      tree:add_le(f.marks_ce, tvb(p.marks.at + 4, 4))
     end
   elseif p.reason then
     tree:add(f.bye_reason, tvb(body, 1))

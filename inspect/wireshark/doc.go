@@ -57,6 +57,7 @@
 //	dgrdma.session.control                 1 ACK, 2 BYE, 3 PROBE, 4 PROBED, 5 RESET, 6 BELL
 //	dgrdma.session.echo .echo.copy         the frame that came last, by an ACK
 //	dgrdma.session.echo.again .echo.delay  whether it had come before, and for how long it had been there
+//	dgrdma.session.marks.ect0 .marks.ce    how many frames came with these marks (ECN), by an ACK
 //	dgrdma.session.range.first .count      what else came
 //	dgrdma.session.reason .sender .receiver    of a BYE: why, and both epochs
 //	dgrdma.session.probe                   how long frames may be, as is asked, or as came

@@ -17,7 +17,7 @@ import (
 
 var sessionFields = []string{
 	"dgrdma.dst", "dgrdma.src", "dgrdma.flags", "dgrdma.flags.session", "dgrdma.session.id", "dgrdma.session.copy", "dgrdma.session.tag", "dgrdma.session.up_to", "dgrdma.session.control",
-	"dgrdma.session.echo", "dgrdma.session.echo.copy", "dgrdma.session.echo.again", "dgrdma.session.echo.delay", "dgrdma.session.range.first", "dgrdma.session.range.count",
+	"dgrdma.session.echo", "dgrdma.session.echo.copy", "dgrdma.session.echo.again", "dgrdma.session.echo.delay", "dgrdma.session.range.first", "dgrdma.session.range.count", "dgrdma.session.marks.ect0", "dgrdma.session.marks.ce",
 	"dgrdma.session.reason", "dgrdma.session.sender", "dgrdma.session.receiver", "dgrdma.session.probe", "dgrdma.session.quoted.id", "dgrdma.session.quoted.copy", "dgrdma.session.quoted.up_to",
 	"dgrdma.checksum.right", "dgrdma.msg.txn", "dgrdma.cut", "dgrdma.malformed", "dgrdma.flags.bad", "dgrdma.seq", "_ws.col.Info",
 }
@@ -58,6 +58,10 @@ func wantSession(p *captured.Packet) row {
 		for i := range a.Ranges.Len() {
 			first = append(first, fmt.Sprint(a.Ranges.At(i).First))
 			count = append(count, fmt.Sprint(a.Ranges.At(i).Count))
+		}
+		if m := a.Marks; m != (frame.Marks{}) {
+			number("session.marks.ect0", m.Capable)
+			number("session.marks.ce", m.Congested)
 		}
 		r["dgrdma.session.range.first"], r["dgrdma.session.range.count"] = strings.Join(first, ","), strings.Join(count, ",")
 	}
