@@ -31,6 +31,7 @@ type FlightConfig struct {
 	AckDelay time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery int           // of how many frames it holds none back
 	Random   func() uint32 // chooses which ids are withheld, where the peer cannot know it; nil: none is
+	Marks    bool          // the transport sends marks of congestion (ECN), and tells them
 	GiveUp   time.Duration // nothing is heard for this long, or the oldest frame was sent mostCopies times and is not acknowledged for twice as long: the peer is dead
 }
 
@@ -63,6 +64,7 @@ type Flight struct {
 	held   int // how often frames have to be lost until one is forgotten that came later than a timeout
 
 	withheld withheld
+	marks    flightMarks
 
 	answered []flightFrame // frames that were sent again, and acknowledged; nil: there are none
 	answers  uint8         // the place of the next one
@@ -88,6 +90,7 @@ type flightFrame struct {
 	state       slotState
 	probe       bool // it was sent again after a timeout, or as it is untaken: not because others overtook it
 	untaken     bool // see Untaken
+	capable     bool // it can carry a mark, and so could each copy of it
 	tardy       bool // how late the first transmission was is known
 	judged      bool // so it is, or the last transmission arrived before it: when that arrives again it tells nothing
 	prev, next  uint32
@@ -102,6 +105,8 @@ func (f *Flight) Init(now Instant, cfg FlightConfig, ctl Controller) {
 	clear(frames)
 	*f = Flight{cfg: cfg, window: cfg.Window, ctl: ctl, frames: frames, next: cfg.Epoch + 1, oldest: cfg.Epoch + 1, order: 1, progress: now, looked: now}
 	f.withheld.after = f.chance(withholdFirst)
+	f.marks.upTo = cfg.Epoch
+	f.heedMarks()
 }
 
 // Next returns the id that the next new frame gets.
@@ -199,6 +204,7 @@ func (f *Flight) transmit(now Instant, id uint32) {
 	s.last, s.order, s.state = now, f.order, slotSent
 	f.order++
 	f.push(&f.wire, id)
+	f.marks.sent(s)
 	if s.untaken {
 		s.untaken = false
 		return // it was sent already, says the controller
@@ -235,6 +241,7 @@ type Acknowledgement struct {
 	// Echo is of an acknowledgement frame. HasEcho is false of one that rides on data.
 	Echo    Echo
 	HasEcho bool
+	Marks   frame.Marks // with HasEcho
 }
 
 // AppendAcked applies an acknowledgement, and appends the ids that it acknowledges for the first time. Not ok: it names
@@ -292,10 +299,17 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 	if a.HasEcho && len(f.frames) > 0 {
 		settle(a.Echo.ID) // it arrived, also where a frame had no room for all ranges
 	}
-	if len(dst) == begin {
+	fresh := len(dst) > begin
+	if int32(a.UpTo-f.marks.upTo) >= 0 {
+		if f.marks.upTo = a.UpTo; a.HasEcho {
+			f.believe(now, a.Marks, fresh)
+		}
+	}
+	if !fresh {
 		f.sample = 0 // of a frame that is not acknowledged
 		return dst, true
 	}
+	f.heardAgain()
 	if !a.HasEcho && once && f.lost.n == 0 && newest != nil {
 		f.sample = max(now.Sub(newest.first), 1)
 	}
@@ -417,6 +431,9 @@ func (f *Flight) settle(now Instant, s *flightFrame) {
 		}
 	}
 	s.state = slotFree
+	if s.capable {
+		f.marks.acked++
+	}
 	if s.copies > 0 {
 		if f.answered == nil {
 			f.answered = make([]flightFrame, answersKept)
@@ -450,6 +467,7 @@ func (f *Flight) advance(now Instant) {
 func (f *Flight) EndBatch(now Instant) {
 	f.findLost(now, now)
 	f.ctl.EndBatch(now)
+	f.heedMarks()
 	if path, ok := f.ctl.(Distant); ok {
 		f.far, f.window = path.IsFar(), f.cfg.Window
 		if f.far {

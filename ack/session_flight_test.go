@@ -27,7 +27,11 @@ type flightWorld struct {
 	ackLost  func() bool
 	batch    time.Duration // how long the receiver collects what it acknowledges
 	pace     time.Duration // between new frames
-	paced    Instant
+	marks    float64       // the share of those that can carry a mark that get one
+	told     frame.Marks
+	// piggybacks is the share of acknowledgements that are cumulative alone.
+	piggybacks float64
+	paced      Instant
 
 	arrived map[uint32]int // how often each frame was applied
 	done    map[uint32]bool
@@ -74,17 +78,24 @@ func (w *flightWorld) after(d time.Duration, do func()) {
 // transmit puts a frame on the wire.
 func (w *flightWorld) transmit(id uint32, copied uint8) {
 	if d := w.delay(); d >= 0 {
-		w.after(d, func() { w.receive(id, copied) })
+		capable := w.f.Marking()
+		w.after(d, func() { w.receive(id, copied, capable) })
 	} else {
 		w.lost++
 	}
 }
 
-func (w *flightWorld) receive(id uint32, copied uint8) {
+func (w *flightWorld) receive(id uint32, copied uint8, capable bool) {
 	switch w.w.Check(id) {
 	case Fresh:
 		w.w.Arrive(w.now, id, copied)
 		w.arrived[id]++
+		switch {
+		case capable && w.marks > 0 && w.r.Float64() < w.marks:
+			w.told.Congested++
+		case capable:
+			w.told.Capable++
+		}
 	case Copied:
 		w.w.ArriveAgain(w.now, id, copied)
 	case Beyond:
@@ -98,7 +109,10 @@ func (w *flightWorld) receive(id uint32, copied uint8) {
 
 func (w *flightWorld) acknowledge() {
 	w.acks = false
-	a := Acknowledgement{UpTo: w.w.UpTo(), Ranges: w.w.AppendRanges(nil), Echo: w.w.Echo(w.now), HasEcho: true}
+	a := Acknowledgement{UpTo: w.w.UpTo(), Ranges: w.w.AppendRanges(nil), Echo: w.w.Echo(w.now), HasEcho: true, Marks: w.told}
+	if w.piggybacks > 0 && w.r.Float64() < w.piggybacks {
+		a = Acknowledgement{UpTo: a.UpTo}
+	}
 	if w.ackLost() {
 		return
 	}

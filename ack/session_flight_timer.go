@@ -25,6 +25,7 @@ func (f *Flight) Expire(now, heard Instant) Expiry {
 	f.probing = f.lost.n - before
 	f.timeouts++
 	f.probed, f.withheld.leaves = heard, f.withheld.has
+	f.marks.silent(f.timeouts)
 	f.ctl.EndBatch(now)
 	return Probe
 }

@@ -152,6 +152,12 @@ func (s *Sender) InFlight() int { return s.sent.n + s.lost.n }
 // Bytes returns how many bytes are on the wire.
 func (s *Sender) Bytes() int { return s.flight }
 
+// Marking reports whether frames are to leave so that they can carry a mark: such a peer would tell of none.
+func (s *Sender) Marking() bool { return false }
+
+// Marks returns the state of marks: there are none.
+func (s *Sender) Marks() MarkState { return MarksUnused }
+
 // RTT returns the round-trip estimate.
 func (s *Sender) RTT() *RTT { return &s.rtt }
 

@@ -35,7 +35,7 @@ func (r *receiving) followRun(run followable, m *frame.Message, rest []transport
 			b = b[:max(len(b)-frame.ChecksumSize, 0)]
 		}
 		data, ok := run.Data(b)
-		if !ok || rest[n].From != *from {
+		if !ok || rest[n].From != *from || rest[n].ECN != d.mark {
 			break
 		}
 		if d.checksum {

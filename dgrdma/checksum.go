@@ -33,7 +33,7 @@ func (r *receiving) checked() bool { return r.scratch.checksum }
 // verify returns what a datagram holds before its checksum, if it has one. Not ok: that is wrong,
 // and the datagram was counted.
 func (e *Endpoint) verify(d *transport.Datagram) (b []byte, ok bool) {
-	e.checksum, e.length = false, len(d.Data)
+	e.checksum, e.length, e.mark = false, len(d.Data), d.ECN
 	if !frame.HasChecksum(d.Data) {
 		return d.Data, true
 	}

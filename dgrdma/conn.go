@@ -49,7 +49,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	if p.As == 0 {
 		p.As = e.cfg.ID
 	}
-	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, header: frame.HeaderSize, offers: &e.localServices, peer: p, profile: prof}}
+	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, marks: e.marks, header: frame.HeaderSize, offers: &e.localServices, peer: p, profile: prof}}
 	c.to = &c.peer.Addr
 	if prof.Session {
 		c.header = frame.SessionHeaderSize

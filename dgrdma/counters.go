@@ -27,6 +27,9 @@ type Counters struct {
 	Restarts         uint64 `count:"restarts" help:"New lives of the peer."`
 	WindowFull       uint64 `count:"window_full" help:"Times the frame window stopped sending."`
 	Congested        uint64 `count:"congested" help:"Times the congestion controller stopped sending."`
+	MarksReceived    uint64 `count:"marks_received" help:"Frames received with the mark of congestion, CE of ECN."`
+	MarksEchoed      uint64 `count:"marks_echoed" help:"Frames of ours that arrived with it, as the peer says."`
+	MarksFailed      uint64 `count:"marks_failed" help:"Times ECN was given up towards a peer: marks or frames that can carry them do not get through, or the peer counts what was not sent."`
 	Challenges       uint64 `count:"challenges" help:"Frames of strangers that were answered, and of which nothing was kept."`
 	Unanswered       uint64 `count:"strangers_unanswered" help:"Frames of strangers that were not answered, because as many others were in one batch as are."`
 	ChallengesFull   uint64 `count:"challenges_full" help:"Times challenges for keys became worthless that were not answered yet, because as many had been answered within 30 s as are remembered."`
@@ -67,6 +70,9 @@ func (c *Counters) Add(o *Counters) {
 	c.Restarts += o.Restarts
 	c.WindowFull += o.WindowFull
 	c.Congested += o.Congested
+	c.MarksReceived += o.MarksReceived
+	c.MarksEchoed += o.MarksEchoed
+	c.MarksFailed += o.MarksFailed
 	c.Challenges += o.Challenges
 	c.Unanswered += o.Unanswered
 	c.ChallengesFull += o.ChallengesFull

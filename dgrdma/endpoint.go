@@ -27,6 +27,7 @@ type Endpoint struct {
 	cfg       Config
 	transport transport.Conn
 	headroom  int
+	marks     bool // the transport has marks of congestion (ECN)
 	memory    Memory
 	began     time.Time
 	quiet     quiet
@@ -83,7 +84,7 @@ func New(tc Transport, cfg *Config) (*Endpoint, error) {
 		return nil, err
 	}
 	e := &Endpoint{
-		cfg: full, transport: tc, headroom: caps.Headroom, memory: full.Memory, began: time.Now(),
+		cfg: full, transport: tc, headroom: caps.Headroom, marks: caps.ECN, memory: full.Memory, began: time.Now(),
 		datagrams: make([]transport.Datagram, max(64, caps.Batch)),
 	}
 	e.gate.Init(full.ID, full.Profile.Session)

@@ -22,6 +22,8 @@ type outstanding interface {
 	InFlight() int
 	Lost() int
 	Bytes() int
+	Marking() bool
+	Marks() ack.MarkState
 	Expire(now, heard ack.Instant) ack.Expiry
 	Lives(at ack.Instant)
 	Deadline() (at ack.Instant, armed bool)

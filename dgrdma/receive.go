@@ -5,6 +5,7 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint/foreign"
 	"github.com/dgrdma/dgrdma/endpoint/reassembly"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
 )
 
 // receiving is the half of a connection that receives: which frames came, and the
@@ -39,9 +40,10 @@ type receiveScratch struct {
 	cursor        frame.Cursor
 	pendingWrites []pendingWrite
 	following
-	checksum bool   // the frame at hand had one, which was right
-	length   int    // of its datagram
-	looked   uint32 // counts the frames that admit looked at
+	checksum bool          // the frame at hand had one, which was right
+	length   int           // of its datagram
+	mark     transport.ECN // with which that arrived
+	looked   uint32        // counts the frames that admit looked at
 	pool     reassembly.Pool
 }
 

@@ -24,6 +24,7 @@ const (
 func (s *sending) build(b *outgoing.Batch, now ack.Instant) (more bool) {
 	// Before the frames leave, so that no acknowledgement seems to be of unsent ones.
 	defer func() { s.terms.nextID.Store(s.unacked.Next()) }()
+	b.Mark(s.mark())
 	if s.kind.introduce(b, now) {
 		return true
 	}

@@ -23,6 +23,7 @@ func (p *sessionPeer) acknowledge(now ack.Instant, fin *finished) {
 		p.acked(now, a, fin)
 	}
 	tx.sent.EndBatch(now)
+	tx.noteMarks()
 	tx.m.Acknowledged(tx.sent.Oldest())
 	if tx.posted.Len() != before {
 		tx.roomMade()

@@ -5,6 +5,7 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint/outgoing"
 	"github.com/dgrdma/dgrdma/endpoint/session"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
 )
 
 // reply has a frame of the handshake leave.
@@ -66,7 +67,9 @@ func (n *sessionSending) sendHandshake(b *outgoing.Batch, now ack.Instant, r ses
 	if r.Kind == session.Confirm && list != nil && list.HasRoom() && n.trip > 0 {
 		frame.PutTrip(buf[b.Headroom()+frame.HandshakeSize:], uint32(max(n.trip.Microseconds(), 1)))
 	}
+	b.Mark(transport.NotECT) // it is v1.07
 	n.putAs(b, buf, nil, false, h.Checks)
+	b.Mark(n.mark())
 }
 
 // offered returns what a frame of the handshake says of our services; nil: there is no room.

@@ -115,6 +115,7 @@ func (n *sessionReceiving) data(now ack.Instant, f *frame.SessionFrame) (why Rea
 		applied = true
 	}
 	n.frames.Arrived(now, f)
+	n.noteMarks(1)
 	return RefusedNone, applied
 }
 
@@ -172,6 +173,7 @@ func (n *sessionReceiving) followSession(now ack.Instant, f *frame.SessionFrame,
 	if count > 0 {
 		n.countFollowed(in, count)
 		n.frames.ArrivedRun(now, count)
+		n.noteMarks(count)
 	}
 	return count
 }

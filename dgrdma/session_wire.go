@@ -32,7 +32,7 @@ func (n *sessionSending) initSent(now ack.Instant) {
 	}
 	n.frames.Number(now, ack.FlightConfig{
 		Epoch: uint32(n.m.Local), Window: p.Window, Far: n.terms.farWindow(), MinRTO: p.MinTimeout, FirstRTO: first, MaxRTO: n.mostTimeout(),
-		AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery, GiveUp: n.terms.cfg.GiveUp,
+		AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery, Marks: n.terms.marks, GiveUp: n.terms.cfg.GiveUp,
 		Random: n.terms.cfg.Entropy,
 	}, n.ctl)
 }

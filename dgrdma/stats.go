@@ -20,6 +20,7 @@ type ConnStats struct {
 	LatestRTT   time.Duration
 	Window      int             // bytes the controller allows in flight
 	Congestion  CongestionState // what it does
+	ECN         string          // marks of congestion on what is sent: testing, on, paused, failed; empty: there are none
 	InFlight    int             // frames waiting for acknowledgement
 	OnWire      int             // bytes of those of them that are not taken for lost
 	Lost        int             // of those, frames that will be sent again
@@ -66,7 +67,7 @@ func (c *Conn) statsAt(now ack.Instant) ConnStats {
 		Counters: tx.counters, Peer: c.name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
 		FrameSize: int(c.frameSize.Load()), FrameWindow: c.profile.Window,
 		RTT: tx.unacked.RTT().Smoothed(), MinRTT: tx.unacked.RTT().Min(now), LatestRTT: tx.unacked.RTT().Latest(), Window: tx.ctl.Window(),
-		InFlight: tx.unacked.InFlight(), OnWire: tx.unacked.Bytes(), Lost: tx.unacked.Lost(), Queued: tx.posted.Len(), Open: tx.heard.open, OpenMemory: tx.heard.held,
+		InFlight: tx.unacked.InFlight(), OnWire: tx.unacked.Bytes(), ECN: tx.unacked.Marks().String(), Lost: tx.unacked.Lost(), Queued: tx.posted.Len(), Open: tx.heard.open, OpenMemory: tx.heard.held,
 		Silent: -1, Life: uint32(tx.epoch), Mine: uint32(mine), Theirs: uint32(theirs), Checksum: tx.checks, Down: tx.err != nil, Err: tx.err,
 	}
 	if ctl, ok := tx.ctl.(ack.Inspected); ok {

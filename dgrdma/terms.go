@@ -21,6 +21,7 @@ type terms struct {
 	sure       int    // and of one that it surely carries
 	narrow     int    // and of one that every way carries
 	emptyIndex uint16 // index of a message without data
+	marks      bool   // the transport sends marks of congestion (ECN), and tells them
 	mayCheck   bool   // frames have a checksum if the peer's have
 	far        bool   // nothing says that a round trip is short
 

@@ -224,6 +224,7 @@ func (e *Endpoint) queueAnswer(k peerKey, a admission.Answer, size int) (answere
 // Reply implements run.Engine: it puts the answers to unknown sources into a batch of their own. It is called with both locks.
 func (e engine) Reply() {
 	b := &e.batch
+	b.Mark(transport.NotECT)
 	bytes := 0
 	all := e.replies.All()
 	for i := range all {

@@ -46,10 +46,10 @@ var peerFamilies = []family[Peer]{
 	ofPeer.known("dgrdma_peer_window_bytes", "Bytes that the congestion controller allows in flight.", func(p *Peer) float64 { return float64(p.WindowBytes) }),
 	ofPeer.gauge("dgrdma_peer_in_flight_frames", "Frames that wait for acknowledgement.", func(p *Peer) float64 { return float64(p.InFlight) }),
 	ofPeer.gauge("dgrdma_peer_in_flight_bytes", "Bytes of frames in flight that are not taken for lost.", func(p *Peer) float64 { return float64(p.OnWire) }),
-	ofPeer.gauges("dgrdma_peer_congestion_info", "Always 1; the labels have the congestion controller, why it was chosen if it was not asked for by name, and its state, as Startup or ProbeBW_UP.",
-		[]string{"controller", "why", "state"}, func(w *samples, p *Peer) {
+	ofPeer.gauges("dgrdma_peer_congestion_info", "Always 1; the labels have the congestion controller, why it was chosen if it was not asked for by name, its state, as Startup or ProbeBW_UP, and that of ECN: testing, on, paused or failed; empty where it is not used.",
+		[]string{"controller", "why", "state", "ecn"}, func(w *samples, p *Peer) {
 			if c := p.Congestion; c != nil {
-				w.add(1, c.Controller, c.Why, c.State)
+				w.add(1, c.Controller, c.Why, c.State, p.ECN)
 			}
 		}),
 	controlled("dgrdma_peer_bandwidth_bytes_per_second", "What the path delivers, as the congestion controller estimates it (BBR.bw).", func(c *Congestion) float64 { return c.Bandwidth }),

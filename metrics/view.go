@@ -79,6 +79,7 @@ type Peer struct {
 	InFlight     int               `json:"in_flight_frames"`       // that wait for acknowledgement
 	Lost         int               `json:"lost_frames"`            // of those, will be sent again
 	OnWire       int               `json:"in_flight_bytes"`        // of frames in flight that are not lost
+	ECN          string            `json:"ecn,omitempty"`          // marks of congestion: testing, on, paused, failed; none: there are none
 	Congestion   *Congestion       `json:"congestion,omitempty"`   // what its control does; none: it does not say
 	Queued       int               `json:"queued_transactions"`    // posted and not done
 	Open         int               `json:"open_transactions"`      // incoming, incomplete

@@ -202,7 +202,7 @@ var engine = []string{
 // others are such constants, by what they bound.
 var others = map[string]string{
 	"a time": "dgrdma.mostBehind dgrdma.mostQuestion endpoint/pathmtu.mostRound transport/sealed.mostAttempt transport/sealed.mostUnheard endpoint/session.mostRetry verbs.mostPause rpc.mostBackoff",
-	"how often something is done": "rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint/queue.MostPassing ack.mostCopies endpoint/pathmtu.mostProbes transport/sealed.mostDared endpoint/pathmtu.mostMissed " +
+	"how often something is done": "rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint/queue.MostPassing ack.mostCopies ack.mostMarkTests endpoint/pathmtu.mostProbes transport/sealed.mostDared endpoint/pathmtu.mostMissed " +
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain transport/ether.mostQueues",
 	"what a frame or a word of it has room for": "rpcrdma.MaxInto nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3/localfs.maxMemoryFile nfs3.maxLinks " +
 		"ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +

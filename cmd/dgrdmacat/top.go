@@ -30,7 +30,8 @@ the last frame. Of the congestion control CC is the controller, BW what it takes
 the path to deliver, PACED how fast it lets frames leave, MIN RTT the round trip
 without queues, FLIGHT the bytes in flight and WINDOW, LONG and SHORT what bounds
 them: altogether, after congestion, and until the next probe for bandwidth;
-BECAUSE says why it was chosen by itself. A link's CREDITS are its free buffers, of all. Of RDMA over TCP
+ECN whether marks of congestion get through; BECAUSE says why the controller was
+chosen by itself. A link's CREDITS are its free buffers, of all. Of RDMA over TCP
 QPS are queue pairs, bytes those of operations, and what was REJECTED, and FAULTS
 that ended connections, are counted since the host was opened. Of RPC, ERRORS are
 calls without results and of NFS those with another status than NFS3_OK.`,

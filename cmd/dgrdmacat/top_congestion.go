@@ -9,7 +9,7 @@ import (
 var congestionColumns = []topColumn{
 	{title: "CONGESTION", left: true}, {title: "ENDPOINT", left: true, rank: 9}, {title: "CC", left: true, rank: 1}, {title: "STATE", left: true, rank: 2},
 	{title: "BW MB/s", rank: 1}, {title: "PACED MB/s", rank: 4}, {title: "MIN RTT", rank: 3}, {title: "LAST RTT", rank: 5},
-	{title: "FLIGHT kB", rank: 2}, {title: "WINDOW kB", rank: 4}, {title: "LONG kB", rank: 6}, {title: "SHORT kB", rank: 7}, {title: "BECAUSE", left: true, rank: 8},
+	{title: "FLIGHT kB", rank: 2}, {title: "WINDOW kB", rank: 4}, {title: "LONG kB", rank: 6}, {title: "SHORT kB", rank: 7}, {title: "ECN", left: true, rank: 7}, {title: "BECAUSE", left: true, rank: 8},
 }
 
 // congestionRows has a row for each peer to which something was sent.
@@ -22,7 +22,7 @@ func congestionRows(e *metrics.Endpoint, peers []topRow) (rows []topRow) {
 		}
 		rows = append(rows, topRow{traffic: peers[i].traffic, style: peers[i].style, cells: []string{
 			p.Name, e.Name, c.Controller, cmp.Or(c.State, "-"), orDash(c.Bandwidth, megabytes), orDash(c.Pacing, megabytes), orDash(c.MinRTT, briefTime), briefTime(p.RTTLatest),
-			kilobytes(float64(p.OnWire)), orDash(float64(p.WindowBytes), kilobytes), orDash(float64(c.LongTerm), kilobytes), orDash(float64(c.ShortTerm), kilobytes), c.Why,
+			kilobytes(float64(p.OnWire)), orDash(float64(p.WindowBytes), kilobytes), orDash(float64(c.LongTerm), kilobytes), orDash(float64(c.ShortTerm), kilobytes), cmp.Or(p.ECN, "-"), c.Why,
 		}})
 	}
 	return rows

@@ -38,7 +38,7 @@ func twoViews() (before, now *metrics.View) {
 			}
 			switch n {
 			case 1:
-				p.RTTLatest, p.OnWire, p.WindowBytes = 0.0234, 29_920, 480_000
+				p.RTTLatest, p.OnWire, p.WindowBytes, p.ECN = 0.0234, 29_920, 480_000, "on"
 				p.Congestion = &metrics.Congestion{
 					Controller: "bbr", Why: "no round trip of late took less than 1ms", State: "ProbeBW_CRUISE", Bandwidth: 151_000_000, Pacing: 149_500_000, MinRTT: 0.0102,
 					LongTerm: 510_000, ShortTerm: 470_000,

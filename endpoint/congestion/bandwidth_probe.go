@@ -103,7 +103,7 @@ func (b *BBR) adaptLongTerm(now ack.Instant, s *sample) (ended bool) {
 			b.bandwidth.advance()
 		}
 	}
-	if s.some && b.tooHigh(s.lostSince, s.inFlight) {
+	if s.some && (b.loss.batchMarked > 0 || b.tooHigh(s.lostSince, s.inFlight)) {
 		was := b.state
 		if b.probe.samples {
 			b.tooMuchInFlight(now, s.inFlight, s.appLimited)

@@ -75,6 +75,7 @@ var (
 	_ ack.Resting    = (*BBR)(nil)
 	_ ack.Distant    = (*BBR)(nil)
 	_ ack.Inspected  = (*BBR)(nil)
+	_ ack.Heeding    = (*BBR)(nil)
 )
 
 // NewBBR returns a BBR for frames of up to mtu bytes. Flows with other seeds probe at other moments.
@@ -167,6 +168,12 @@ func (b *BBR) OnLost(now ack.Instant, order uint32, bytes int, timeout bool) {
 	}
 }
 
+// HeedsMarks implements [ack.Heeding].
+func (b *BBR) HeedsMarks() bool { return true }
+
+// OnMarked implements [ack.Heeding]. Any mark is congestion, as the document asks of those who send ECT(0), and RFC 3168 at least once for each round trip.
+func (b *BBR) OnMarked(_ ack.Instant, frames int) { b.loss.batchMarked += frames }
+
 // OnSpurious notes that a frame that was taken for lost arrived: what bounds were made of losses is taken back.
 func (b *BBR) OnSpurious(ack.Instant) { b.loss.undo(); b.bandwidth.undo() }
 
@@ -177,6 +184,7 @@ func (b *BBR) EndBatch(now ack.Instant) {
 		return
 	}
 	b.round.update(&s)
+	b.loss.heedMarks(&s)
 	b.loss.update(b, &s)
 	b.bandwidth.update(&s)
 	b.adaptToLoss(&s)
@@ -190,6 +198,7 @@ func (b *BBR) EndBatch(now ack.Instant) {
 	b.loss.advance(&s)
 	b.setPacing(b.pacingGain)
 	b.setWindow(&s)
+	b.loss.batchMarked = 0
 	b.rates.begin()
 }
 

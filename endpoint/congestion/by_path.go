@@ -35,6 +35,7 @@ var (
 	_ ack.Resting    = (*ByPath)(nil)
 	_ ack.Distant    = (*ByPath)(nil)
 	_ ack.Inspected  = (*ByPath)(nil)
+	_ ack.Heeding    = (*ByPath)(nil)
 )
 
 // NewByPath returns a ByPath for frames of up to mtu bytes. The seed is that of [NewBBR].
@@ -78,6 +79,16 @@ func (p *ByPath) OnAcked(now ack.Instant, order uint32, bytes int, rtt time.Dura
 func (p *ByPath) OnLost(now ack.Instant, order uint32, bytes int, timeout bool) {
 	p.inFlight -= bytes
 	p.Controller.OnLost(now, order, bytes, timeout)
+}
+
+// HeedsMarks implements [ack.Heeding]: not before a round trip says that the path is far.
+func (p *ByPath) HeedsMarks() bool { return !p.near && p.shortest != [2]time.Duration{} }
+
+// OnMarked implements [ack.Heeding].
+func (p *ByPath) OnMarked(now ack.Instant, frames int) {
+	if h, ok := p.Controller.(ack.Heeding); ok {
+		h.OnMarked(now, frames)
+	}
 }
 
 // EndBatch implements [ack.Controller].

@@ -18,6 +18,7 @@ var (
 	_ ack.Resting    = (*Limited)(nil)
 	_ ack.Distant    = (*Limited)(nil)
 	_ ack.Inspected  = (*Limited)(nil)
+	_ ack.Heeding    = (*Limited)(nil)
 )
 
 // NewLimited returns a Limited of that many bytes a second.
@@ -47,6 +48,19 @@ func (l *Limited) Rest() {
 func (l *Limited) IsFar() bool {
 	d, ok := l.Controller.(ack.Distant)
 	return ok && d.IsFar()
+}
+
+// HeedsMarks implements [ack.Heeding].
+func (l *Limited) HeedsMarks() bool {
+	h, ok := l.Controller.(ack.Heeding)
+	return ok && h.HeedsMarks()
+}
+
+// OnMarked implements [ack.Heeding].
+func (l *Limited) OnMarked(now ack.Instant, frames int) {
+	if h, ok := l.Controller.(ack.Heeding); ok {
+		h.OnMarked(now, frames)
+	}
 }
 
 // Inspect implements [ack.Inspected].

@@ -37,7 +37,9 @@ type lossModel struct {
 	roundEnd        int64 // delivered from which on a frame belongs to the next loss round
 	roundBegan      bool
 	now             roundLosses // of this loss round
-	congested       bool        // the last round had losses that count
+	congested       bool        // the last round had losses that count, or marks
+	batchMarked     int         // frames of this batch that a queue marked (ECN)
+	heedFrom        int64       // delivered from which on a mark counts: to those of frames that left before there was a response
 
 	base baseLoss
 }
@@ -47,7 +49,21 @@ func (l *lossModel) init() {
 }
 
 // roundLosses are the bytes of a round, and those of them that met a queue.
-type roundLosses struct{ acked, lost, queuedAcked, queuedLost int64 }
+type roundLosses struct {
+	acked, lost, queuedAcked, queuedLost int64
+	marked                               int // frames that a queue marked (ECN)
+}
+
+// heedMarks decides whether the marks of a batch count. There is one response to those of a window (RFC 3168, section 6.1.2).
+func (l *lossModel) heedMarks(s *sample) {
+	if s.some && s.prior < l.heedFrom {
+		l.batchMarked = 0
+	}
+	l.now.marked += l.batchMarked
+}
+
+// responded notes that less is sent, because of marks or losses.
+func (b *BBR) responded() { b.loss.heedFrom = b.rates.delivered }
 
 func (l *lossModel) acked(bytes int64, q queueing) {
 	l.now.acked += bytes
@@ -119,7 +135,7 @@ func (l *lossModel) update(b *BBR, s *sample) {
 	}
 	l.roundEnd = s.total
 	n := &l.now
-	l.congested = n.queuedLost > 0 && l.exceeds(0, n.queuedLost, n.queuedLost+n.queuedAcked, b.mtu) || l.exceeds(lossAlways, n.lost, n.lost+n.acked, b.mtu)
+	l.congested = n.marked > 0 || n.queuedLost > 0 && l.exceeds(0, n.queuedLost, n.queuedLost+n.queuedAcked, b.mtu) || l.exceeds(lossAlways, n.lost, n.lost+n.acked, b.mtu)
 }
 
 // queueing is what a round trip says of queues.
@@ -177,7 +193,7 @@ func (l *lossModel) undo() {
 	l.shortTerm = max(l.shortTerm, l.undoShort)
 }
 
-// adaptToLoss makes the short-term bounds smaller after a round with losses, unless more was tried in it (section 5.5.10.3).
+// adaptToLoss makes the short-term bounds smaller after a round with losses or marks, unless more was tried in it (section 5.5.10.3).
 func (b *BBR) adaptToLoss(s *sample) {
 	if !b.loss.roundBegan {
 		return
@@ -199,6 +215,7 @@ func (b *BBR) adaptToLoss(s *sample) {
 	}
 	b.bandwidth.low = max(b.bandwidth.latest, lossBeta*b.bandwidth.low)
 	b.loss.shortTerm = max(b.loss.deliveredLatest, int64(lossBeta*float64(b.loss.shortTerm)))
+	b.responded()
 }
 
 // tooHigh reports whether so much was lost of what was in flight that less may be in flight (BBRIsInflightTooHigh). A frame alone is no sign.
@@ -229,6 +246,7 @@ func (b *BBR) judgeLost(now ack.Instant, t *transmission, bytes int64) {
 // tooMuchInFlight is BBRHandleInflightTooHigh.
 func (b *BBR) tooMuchInFlight(now ack.Instant, inFlight int64, appLimited bool) {
 	b.probe.samples = false // once for each probe
+	b.responded()
 	if !appLimited {
 		b.loss.undoLong = b.loss.longTerm
 		target := min(b.bdp(1), b.window)
@@ -257,7 +275,7 @@ func (l *startupLosses) lost(order uint32) {
 func (l *startupLosses) tooMany(b *BBR) bool {
 	n := &b.loss.now
 	all := n.lost + n.acked
-	tooMany := l.runs >= fullLosses && b.path.met(b.rates.latestRTT) == filled && b.loss.exceeds(lossThreshold, n.lost, all, b.mtu) ||
+	tooMany := n.marked > 0 || l.runs >= fullLosses && b.path.met(b.rates.latestRTT) == filled && b.loss.exceeds(lossThreshold, n.lost, all, b.mtu) ||
 		b.loss.roundBegan && b.loss.exceeds(lossAlways, n.lost, all, b.mtu)
 	if b.loss.roundBegan {
 		l.runs = 0

@@ -146,6 +146,7 @@ func (b *BBR) checkStartup() {
 	if !b.full.reached && b.startup.tooMany(b) {
 		b.full.reached, b.full.now = true, true
 		b.loss.longTerm = max(b.bdp(1), b.loss.deliveredLatest)
+		b.responded()
 	}
 	if b.full.reached {
 		b.state, b.pacingGain, b.windowGain = Drain, bbrDrainPacingGain, bbrWindowGain

@@ -23,6 +23,7 @@ type Batch struct {
 	nSmall   int
 	small    int // length of such a buffer
 	headroom int
+	mark     transport.ECN // of frames that are added
 	lending  Lending
 	lent     int           // bytes of all frames that are not copied
 	lends    atomic.Bool   // there are some; others read it
@@ -36,6 +37,9 @@ func (b *Batch) Init(headroom, small int, l Lending) {
 	b.frames = make([]transport.Outgoing, 0, MaxBatch)
 	b.smalls = make([]byte, MaxBatch*b.small)
 }
+
+// Mark has frames leave with a mark that are added from now on.
+func (b *Batch) Mark(m transport.ECN) { b.mark = m }
 
 // Headroom returns how many bytes the transport needs before each frame.
 func (b *Batch) Headroom() int { return b.headroom }
@@ -90,7 +94,7 @@ func (b *Batch) Add(to *transport.Addr, buf, rest, tail []byte) *transport.Outgo
 	n := len(b.frames)
 	b.frames = b.frames[:n+1]
 	o := &b.frames[n]
-	o.To, o.Buf, o.Rest, o.Tail = to, buf, rest, tail // in place: a literal is built elsewhere, and moved
+	o.To, o.Buf, o.Rest, o.Tail, o.ECN = to, buf, rest, tail, b.mark // in place: a literal is built elsewhere, and moved
 	return o
 }
 

@@ -41,7 +41,7 @@ func (l *AckLog) add(of *acksOf, f *frame.SessionFrame) {
 	}
 	echo := ack.Echo{ID: f.ID, Copy: a.Copy, Again: a.Again, Delay: delay}
 	l.list = append(l.list, loggedAck{
-		Acknowledgement: ack.Acknowledgement{UpTo: f.Ack, HasEcho: true, Echo: echo}, from: from, to: len(l.ranges),
+		Acknowledgement: ack.Acknowledgement{UpTo: f.Ack, HasEcho: true, Echo: echo, Marks: a.Marks}, from: from, to: len(l.ranges),
 	})
 	n := len(l.list)
 	if of.first == 0 {

@@ -23,10 +23,12 @@ type Receiver struct {
 	local, remote Epoch // of the session; 0: there is none
 	checks        bool  // its frames have a checksum
 	log           *AckLog
+	marks         frame.Marks // with which frames arrived
 
 	// Of this batch.
 	fresh     int    // frames that arrived
 	urgent    bool   // an acknowledgement leaves at once
+	marked    bool   // one that tells marks does
 	upTo      uint32 // the newest acknowledgement that was piggybacked on data
 	hasUpTo   bool
 	acks      acksOf
@@ -41,13 +43,14 @@ func (r *Receiver) Init(log *AckLog) { *r = Receiver{log: log} }
 func (r *Receiver) Begin(local, remote Epoch, checks bool) {
 	r.local, r.remote, r.checks = local, remote, checks
 	r.arrived.Begin(uint32(remote))
+	r.marks = frame.Marks{}
 }
 
 // Forget ends the session.
 func (r *Receiver) Forget() {
 	r.local, r.remote, r.checks = 0, 0, false
 	r.DropBatch()
-	r.fresh, r.urgent, r.longest, r.confirmed = 0, false, 0, 0
+	r.fresh, r.urgent, r.marked, r.longest, r.confirmed = 0, false, false, 0, 0
 }
 
 // DropBatch forgets what the peer acknowledged in this batch.
@@ -97,6 +100,17 @@ func (r *Receiver) Arrived(now ack.Instant, f *frame.SessionFrame) {
 	}
 	r.arrived.Arrive(now, f.ID, f.Copy)
 	r.fresh++
+}
+
+// Marked notes that n frames that arrived could carry a mark of congestion, and whether they did. The peer is told of the first ones, and of each
+// that did, at once (RFC 9000, section 13.2.1): what is piggybacked tells no marks.
+func (r *Receiver) Marked(n int, congested bool) {
+	r.marked = r.marked || congested || r.marks == frame.Marks{}
+	if congested {
+		r.marks.Congested += uint32(n)
+	} else {
+		r.marks.Capable += uint32(n)
+	}
 }
 
 // IsNewest reports whether a frame that arrived is the newest, and none before it is missing.

@@ -90,7 +90,7 @@ func viewPeer(own dgrdma.EndpointID, c *dgrdma.ConnStats) metrics.Peer {
 		Name: nameOf(c.Peer), ID: uint16(c.Peer.ID), As: uint16(c.As), Address: c.Peer.Addr.String(), Profile: c.Profile, State: stateOf(c), Error: text(c.Err),
 		Learned: c.Learned, Memory: c.Memory, FrameBytes: c.FrameSize, Life: c.Life, OurEpoch: c.Mine, TheirEpoch: c.Theirs,
 		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), RTTLatest: c.LatestRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
-		InFlight: c.InFlight, Lost: c.Lost, OnWire: c.OnWire, Congestion: Congestion(&c.Congestion), Queued: c.Queued, Open: c.Open,
+		InFlight: c.InFlight, Lost: c.Lost, OnWire: c.OnWire, ECN: c.ECN, Congestion: Congestion(&c.Congestion), Queued: c.Queued, Open: c.Open,
 		Counters: metrics.Counts(&c.Counters), Refused: c.RefusedReasons(),
 	}
 	if ip := c.Peer.Addr.Local(); ip.IsValid() {

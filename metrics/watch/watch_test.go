@@ -127,12 +127,14 @@ func TestTextAgreesWithStats(t *testing.T) {
 				x.want(t, 1, "dgrdma_peer_ready", labels...)
 				if p.RTT != 0 { // one that only receives has not measured any
 					x.want(t, p.RTT.Seconds(), "dgrdma_peer_rtt_seconds", labels...)
+				}
+				if p.MinRTT != 0 { // nor does one know it that was told how long a round trip takes
 					x.want(t, p.MinRTT.Seconds(), "dgrdma_peer_rtt_min_seconds", labels...)
 				}
 				if c := p.Congestion; p.TransactionsDone > 0 {
 					x.want(t, p.LatestRTT.Seconds(), "dgrdma_peer_rtt_latest_seconds", labels...)
 					x.want(t, float64(p.OnWire), "dgrdma_peer_in_flight_bytes", labels...)
-					x.want(t, 1, "dgrdma_peer_congestion_info", append(labels, "controller", "bbr", "why", c.Why, "state", c.State)...)
+					x.want(t, 1, "dgrdma_peer_congestion_info", append(labels, "controller", "bbr", "why", c.Why, "state", c.State, "ecn", p.ECN)...)
 					x.want(t, c.Bandwidth, "dgrdma_peer_bandwidth_bytes_per_second", labels...)
 					x.want(t, c.PacingRate, "dgrdma_peer_pacing_bytes_per_second", labels...)
 					x.want(t, c.MinRTT.Seconds(), "dgrdma_peer_congestion_rtt_min_seconds", labels...)
