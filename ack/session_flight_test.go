@@ -1,6 +1,7 @@
 package ack
 
 import (
+	"bytes"
 	"container/heap"
 	"math/rand/v2"
 	"slices"
@@ -485,8 +486,12 @@ func (w *flightWorld) check() {
 func FuzzFlight(f *testing.F) {
 	f.Add(uint32(0), []byte{0, 0, 0, 1, 2, 0, 2, 3, 9})
 	f.Add(uint32(0xFFFFFFFE), []byte{0, 0, 0, 0, 1, 1, 2, 1, 3, 3, 2, 0, 1, 255})
+	f.Add(uint32(7), append(append([]byte{128}, bytes.Repeat([]byte{0, 0}, 60)...), 2, 3, 2, 0, 1, 1, 2, 3, 2, 0, 1))
 	f.Fuzz(func(t *testing.T, epoch uint32, steps []byte) {
 		w := newFlightWorld(t, 1, epoch, 64)
+		if len(steps) > 0 && steps[0] > 127 {
+			w = newFarWorld(t, 1, epoch, 64) // where ids are withheld
+		}
 		waits := map[uint32]bool{}
 		oldest := func() uint32 {
 			for id := w.f.Next() - 64; id != w.f.Next(); id++ {
@@ -502,11 +507,16 @@ func FuzzFlight(f *testing.F) {
 			switch at(i) % 4 {
 			case 0:
 				if w.f.Limit(w.now, 100) == Open {
-					waits[w.f.Track(w.now, int(at(i+1)))] = true
+					next := w.f.Next()
+					id := w.f.Track(w.now, int(at(i+1)))
+					waits[next], waits[id] = true, true // two of them if one is withheld
 				}
 			case 1:
 				if w.f.Expire(w.now, w.now) == Dead {
 					return
+				}
+				if w.f.Withheld() {
+					w.f.TrackWithheld(w.now, 20)
 				}
 				for id, ok := w.f.NextLost(w.now); ok; id, ok = w.f.NextLost(w.now) {
 					w.f.Resend(w.now, id)
@@ -523,7 +533,7 @@ func FuzzFlight(f *testing.F) {
 					t.Fatalf("%+v: %v, %v, %d in flight of %d", a, ids, ok, w.f.InFlight(), before)
 				}
 				for _, id := range ids {
-					if !waits[id] {
+					if !waits[id] || w.f.withheld.is(id) {
 						t.Fatalf("%+v acknowledges %#x", a, id)
 					}
 					delete(waits, id)
