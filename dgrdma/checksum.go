@@ -1,6 +1,8 @@
 package dgrdma
 
 import (
+	"slices"
+
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -12,7 +14,8 @@ import (
 // is dropped: else a fault that hits the flag would have the frame taken as it is.
 //
 // Where both want them, neither side takes the other for one that does not: that is said in two
-// places of a frame of the handshake, which is dropped where only one of them is left.
+// places of a frame of the handshake, which is dropped where only one of them is left. Where none is, the checksum itself tells: behind what the
+// frame holds there is nothing else but zeros.
 
 // addChecksum adds a checksum to the frame after headroom.
 func addChecksum(buf []byte, headroom int) []byte {
@@ -29,6 +32,15 @@ func (s *sending) spare() int {
 
 // checked reports whether the frame at hand had a checksum, which was right.
 func (r *receiving) checked() bool { return r.scratch.checksum }
+
+// lostChecksum reports whether a frame of the handshake says that it has a checksum and had none, or says nothing and ends with what may be
+// one, which matters to a side that wants them. A HELLO with a check may be a WELCOME of which a part became zero, what it says of checksums as well.
+func lostChecksum(f *frame.Frame, h *frame.Handshake, had, wants bool) bool {
+	if had || h.Checks {
+		return !had
+	}
+	return wants && (h.Kind == frame.HandshakeHello && h.Check != 0 || slices.ContainsFunc(f.Padding(), func(b byte) bool { return b != 0 }))
+}
 
 // verify returns what a datagram holds before its checksum, if it has one. Not ok: that is wrong,
 // and the datagram was counted.

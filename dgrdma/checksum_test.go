@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -269,6 +270,80 @@ func TestHandshakeDamaged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHandshakeLosesItsChecksum checks that a fault in a frame of the handshake that hits all that says of a checksum has no endpoint take the other
+// one for one without, whichever frame it is, whoever connects.
+func TestHandshakeLosesItsChecksum(t *testing.T) {
+	with, without := make([]byte, frame.HandshakeSize), make([]byte, frame.HandshakeSize)
+	h := frame.Handshake{Kind: frame.HandshakeHello, Sender: 1}
+	h.Put(without, 2, 1)
+	h.Checks = true
+	h.Put(with, 2, 1)
+	types := slices.Index(with[frame.HeaderSize+8:], 1) + frame.HeaderSize + 8
+	if with[types] == without[types] {
+		t.Fatalf("the type is not at %d", types)
+	}
+	for _, known := range []bool{false, true} {
+		for hit := range 8 { // of the frames that each side sends
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, pairConfig{a: Config{Checksum: true}, b: Config{Checksum: true, AcceptAny: true}, size: 4096})
+				defer p.close()
+				spoilt := 0
+				spoil := func(i int, b []byte) simnet.Verdict {
+					if f, err := frame.Parse(b); err == nil && !frame.IsSession(b) && f.Messages() == 1 && b[types] == 1 {
+						if spoilt++; i == hit {
+							b[9], b[types] = b[9]&^frame.FlagChecksum, 0
+						}
+					}
+					return simnet.Deliver()
+				}
+				p.net.Link(addrA, addrB, simnet.Link{Script: spoil})
+				p.net.Link(addrB, addrA, simnet.Link{Script: spoil})
+				if known {
+					p.toA.Reset(0)
+				} else {
+					p.toA.Close()
+				}
+				p.toB.Reset(0)
+				if err := p.toB.Write(t.Context(), write(64, pattern(1, 100), 0, 1)); err != nil {
+					t.Fatalf("known %v, frame %d: %v", known, hit, err)
+				}
+				if spoilt == 0 || !p.toB.Stats().Checksum {
+					t.Errorf("known %v, frame %d: %d frames of the handshake, no checksums agreed", known, hit, spoilt)
+				}
+			})
+		}
+	}
+}
+
+// TestWelcomeThatBecomesHello checks that a short WELCOME, as the answer to a HELLO that somebody made up without a checksum, takes no checksum away
+// when a part of it becomes zero and it says what a HELLO says.
+func TestWelcomeThatBecomesHello(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{a: Config{Checksum: true}, b: Config{Checksum: true}, size: 4096, link: simnet.Link{Latency: time.Millisecond}})
+		defer p.close()
+		became := 0
+		p.net.Link(addrB, addrA, simnet.Link{Latency: time.Millisecond, Script: func(_ int, b []byte) simnet.Verdict {
+			if len(b) == frame.HandshakeSize {
+				clear(b[frame.HeaderSize+12:])
+				became++
+			}
+			return simnet.Deliver()
+		}})
+		forged := make([]byte, frame.HandshakeSize)
+		h := frame.Handshake{Kind: frame.HandshakeHello, Sender: 1001}
+		h.Put(forged, 2, 1)
+		p.toA.Reset(0)
+		p.toB.Reset(0)
+		p.net.Inject(addrA, addrB, forged)
+		if err := p.toB.Write(t.Context(), write(64, pattern(1, 100), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if became == 0 || !p.toB.Stats().Checksum || !p.toA.Stats().Checksum {
+			t.Errorf("%d of WELCOME became HELLO, and no checksums are agreed on", became)
+		}
+	})
 }
 
 // rawsIn returns the bytes of the frames that came until d from now.

@@ -165,7 +165,7 @@ func (a *discoveryReceiving) receive(now ack.Instant, f *frame.Frame) (why Reaso
 		return a.drop(RefusedNoSession), false
 	case h.Kind != frame.HandshakeRefused && h.Kind != frame.HandshakeWelcome:
 		return a.drop(RefusedSource), false
-	case h.Checks && !a.checked():
+	case lostChecksum(f, &h, a.checked(), a.terms.mayCheck):
 		return a.refused(RefusedChecksum, h.Sender, nil), false
 	}
 	a.mu.Lock()

@@ -26,7 +26,7 @@ func (n *sessionReceiving) receive(now ack.Instant, f *frame.Frame) (why Reason,
 	switch {
 	case !ok:
 		return n.drop(RefusedNoSession), false
-	case h.Checks && !n.checked():
+	case lostChecksum(f, &h, n.checked(), n.peer.tx.terms.mayCheck):
 		return n.refused(RefusedChecksum, h.Sender, nil), false
 	}
 	return n.peer.handshake(now, f, h), false

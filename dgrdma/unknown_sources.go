@@ -66,6 +66,10 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, d *transport.Datagram) 
 
 // meetSession answers a frame of the handshake, or makes the connection to a peer that confirms what it was told.
 func (e *Endpoint) meetSession(now ack.Instant, f *frame.Frame, h frame.Handshake, p Peer) (c *Conn) {
+	if lostChecksum(f, &h, e.checksum, e.mayCheck()) {
+		e.refuseUnknown(RefusedChecksum, p.name())
+		return nil
+	}
 	key := peerKey{ids{f.Dst, f.Src}, p.Addr}
 	in := handshakeOf(h)
 	no, refusal := e.accepts(now, p.Addr), session.NoRoom
