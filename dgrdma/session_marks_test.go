@@ -251,6 +251,8 @@ func TestNoMarksWhereNobodyHeedsThem(t *testing.T) {
 	}{
 		{"a near path", 100 * time.Microsecond, Config{}, false},
 		{"a far path", 10 * time.Millisecond, Config{}, true},
+		{"a far path, sealed", 10 * time.Millisecond, Config{Keys: ringOf(1)}, true},
+		{"a far path, with checksums", 10 * time.Millisecond, Config{Checksum: true}, true},
 		{"adaptive", 10 * time.Millisecond, Config{Congestion: CongestionAdaptive}, false},
 		{"fixed", 10 * time.Millisecond, Config{Congestion: CongestionFixed}, false},
 		{"another kind", 10 * time.Millisecond, Config{Profile: new(OpenCPI(false))}, false},
@@ -258,7 +260,7 @@ func TestNoMarksWhereNobodyHeedsThem(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var seen [4]int
-				p := newPair(t, pairConfig{a: c.cfg, b: Config{Profile: c.cfg.Profile}, link: simnet.Link{Latency: c.latency, Remark: func(m transport.ECN) (transport.ECN, bool) {
+				p := newPair(t, pairConfig{a: c.cfg, b: Config{Profile: c.cfg.Profile, Keys: c.cfg.Keys, Checksum: c.cfg.Checksum}, link: simnet.Link{Latency: c.latency, Remark: func(m transport.ECN) (transport.ECN, bool) {
 					seen[m]++
 					return m, true
 				}}})
