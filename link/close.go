@@ -130,7 +130,7 @@ func (p *Producer) sendEnd() {
 	}
 	p.mu.Lock()
 	k := p.acquired.Load()
-	fits := p.endPending.Load() && k-p.returned.Load() < p.layout.buffers && p.ring.take(k, 0) != nil
+	fits := p.endPending.Load() && k-p.returned.Load() < p.buffers.Load() && p.ring.take(k, 0) != nil
 	if fits {
 		p.endPosting.Store(true)  // before endPending, because conclude looks here once that is false
 		p.endPending.Store(false) // before post, which calls sendEnd if the link has failed

@@ -14,12 +14,10 @@ import (
 // message is received once.
 type Consumer struct {
 	link   *Link
-	layout inLayout
-	bytes  []byte // the buffers, in the endpoint's memory
-	words  words  // where the producer writes flags
-	flags  []atomic.Uint32
-
-	partial []partial // one for each buffer; nil for peers of other kinds; of the receive goroutine
+	size   int     // of a buffer
+	first  *inRing // the buffers that it began with
+	rings  atomic.Pointer[inRings]
+	growth growth
 
 	token     token  // guards what follows, unless there is a handler
 	rest      []byte // of the message that Read is at
@@ -35,17 +33,12 @@ type Consumer struct {
 }
 
 func newConsumer(l *Link, h *half, data []byte) *Consumer {
-	c := &Consumer{
-		link: l, bytes: data, flags: make([]atomic.Uint32, h.Buffers),
-		layout: inLayout{buffers: uint64(h.Buffers), size: int(h.Size), pitch: uint64(h.Pitch)},
-		words:  wordsAt(h.Flags, h.Buffers, h.FlagPitch),
-	}
-	if !l.plain {
-		c.partial = make([]partial, h.Buffers)
-	}
+	c := &Consumer{link: l, size: int(h.Size), first: newInRing(h, data, !l.plain)}
+	c.rings.Store(&inRings{before: c.first, now: c.first})
 	c.waiting.init(l.host)
 	c.token.init()
-	c.credits.link, c.credits.progress, c.credits.buffers = l, &c.progress, c.layout.buffers
+	c.credits.link, c.credits.progress = l, &c.progress
+	c.credits.buffers.Store(c.first.buffers)
 	return c
 }
 
@@ -54,13 +47,14 @@ func (c *Consumer) Buffers() (n, size int) {
 	if c == nil {
 		return 0, 0
 	}
-	return int(c.layout.buffers), c.layout.size
+	return int(c.rings.Load().now.buffers), c.size
 }
 
 // isReady implements condition.
 func (c *Consumer) isReady() bool {
 	k := c.received.Load()
-	return c.flags[k%c.layout.buffers].Load() != 0 && k-c.freed.Load() < c.layout.buffers
+	r := c.ringOf(k)
+	return r.flag(k).Load() != 0 && k-c.freed.Load() < r.buffers
 }
 
 // handlerDone is the condition that the handler got the last message.
@@ -71,11 +65,12 @@ func (h *handlerDone) isReady() bool { return h.endReceived.Load() }
 // hasAll reports whether everything up to end of file has arrived.
 func (c *Consumer) hasAll() bool {
 	for k := c.received.Load(); ; k++ {
-		switch f := Flag(c.flags[k%c.layout.buffers].Load()); {
+		r := c.ringOf(k)
+		switch f := Flag(r.flag(k).Load()); {
 		case c.endReceived.Load():
 			return true
 		case k < c.received.Load(): // another goroutine received it
-		case f == 0 || k >= c.freed.Load()+c.layout.buffers:
+		case f == 0 || k >= c.freed.Load()+r.buffers:
 			return false
 		case f.EOF():
 			return true
@@ -83,20 +78,20 @@ func (c *Consumer) hasAll() bool {
 	}
 }
 
-// takeWord takes a flag: buffer i is full.
-func (c *Consumer) takeWord(i int, value uint32) {
+// takeWord takes a flag: buffer i of a ring is full.
+func (c *Consumer) takeWord(r *inRing, i int, value uint32) {
 	f := Flag(value)
-	if !f.Full() && c.partial == nil {
+	if !f.Full() && r.partial == nil {
 		return
 	}
-	n := min(f.Length(), c.layout.size)
-	if f.Length() > c.layout.size && !f.Truncated() {
-		c.link.fail(fmt.Errorf("a message of %d bytes in a buffer of %d: %w", f.Length(), c.layout.size, ErrProtocol))
+	n := min(f.Length(), c.size)
+	if f.Length() > c.size && !f.Truncated() {
+		c.link.fail(fmt.Errorf("a message of %d bytes in a buffer of %d: %w", f.Length(), c.size, ErrProtocol))
 		return
 	}
-	if c.partial != nil {
-		whole := c.partial[i].isExactly(uint32(n))
-		c.partial[i] = partial{}
+	if r.partial != nil {
+		whole := r.partial[i].isExactly(uint32(n))
+		r.partial[i] = partial{}
 		if !whole || !f.Full() {
 			c.link.fail(fmt.Errorf("buffer %d was declared full with %d bytes, and others came: %w", i, n, ErrProtocol))
 			return
@@ -105,7 +100,7 @@ func (c *Consumer) takeWord(i int, value uint32) {
 	if f.EOF() {
 		c.endArrived.Store(true)
 	}
-	if !c.flags[i].CompareAndSwap(0, value) {
+	if !r.flags[i].CompareAndSwap(0, value) {
 		c.link.fail(fmt.Errorf("buffer %d was filled before it was given back: %w", i, ErrProtocol))
 		return
 	}
@@ -171,11 +166,11 @@ func (c *Consumer) recv(ctx context.Context) (Message, error) {
 // get takes the next message, which is there.
 func (c *Consumer) get() Message {
 	k := c.received.Load()
-	i := k % c.layout.buffers
-	f := Flag(c.flags[i].Load())
+	r := c.ringOf(k)
+	f := Flag(r.flag(k).Load())
 	m := Message{Opcode: f.Opcode(), EOF: f.EOF(), Truncated: f.Truncated(), Number: k}
-	n := uint64(min(f.Length(), c.layout.size))
-	m.Bytes = c.bytes[i*c.layout.pitch:][:n:n]
+	n := min(f.Length(), c.size)
+	m.Bytes = r.bytes[k%r.buffers*r.pitch:][:n:n]
 	if m.EOF {
 		c.endReceived.Store(true) // before it counts as received: see hasAll
 	}
@@ -193,12 +188,13 @@ func (c *Consumer) Release(m Message) error {
 	if m.Number != k || m.Bytes == nil {
 		return c.link.wrap("receive from", ErrOutOfTurn)
 	}
-	flag := &c.flags[k%c.layout.buffers]
-	n := min(Flag(flag.Load()).Length(), c.layout.size)
+	flag := c.ringOf(k).flag(k)
+	n := min(Flag(flag.Load()).Length(), c.size)
 	flag.Store(0)
 	if !c.freed.CompareAndSwap(k, k+1) {
 		return c.link.wrap("receive from", ErrOutOfTurn) // two goroutines released it
 	}
+	c.leaveRing(k + 1)
 	c.credits.released(k, uint64(n), m.EOF)
 	return nil
 }
@@ -239,28 +235,28 @@ func (c *Consumer) yieldMessage(m Message, yield func(Message, error) bool) (mor
 	return more, c.Release(m)
 }
 
-// checkFill checks a message of the transaction that fills buffer i, and returns where its bytes go.
+// checkFill checks a message of the transaction that fills buffer i of a ring, and returns where its bytes go.
 // Between two times that the application gives a buffer back, one transaction fills it, and fills that
 // buffer only. So what the application was handed out does not change.
-func (c *Consumer) checkFill(i int, m *dgrdma.Message) ([]byte, error) {
-	f := &c.partial[i]
-	n, off := uint64(m.Len), uint64(m.Addr)-c.link.memory.At-uint64(i)*c.layout.pitch
+func (c *Consumer) checkFill(r *inRing, i int, m *dgrdma.Message) ([]byte, error) {
+	f := &r.partial[i]
+	n, off := uint64(m.Len), uint64(m.Addr)-r.at-uint64(i)*r.pitch
 	var bad string
 	switch {
-	case c.flags[i].Load() != 0:
+	case r.flags[i].Load() != 0:
 		bad = "was filled before it was given back"
 	case f.begun && f.txn != m.Txn:
 		bad = "is filled by two transactions"
 	case n > 0 && m.Count == 0:
 		bad = "gets data that its transaction does not count"
-	case n > 0 && (off > uint64(c.layout.size) || off+n > uint64(c.layout.size)):
+	case n > 0 && (off > uint64(c.size) || off+n > uint64(c.size)):
 		bad = fmt.Sprintf("completes with data that is not in it, at %#x", m.Addr)
 	default:
 		f.begun, f.txn = true, m.Txn
 		if n == 0 {
 			return nil, nil
 		}
-		return c.bytes[uint64(i)*c.layout.pitch+off:][:n:n], nil
+		return r.bytes[uint64(i)*r.pitch+off:][:n:n], nil
 	}
 	c.link.fail(fmt.Errorf("buffer %d %s: %w", i, bad, ErrProtocol))
 	return nil, errNotGranted
@@ -268,7 +264,7 @@ func (c *Consumer) checkFill(i int, m *dgrdma.Message) ([]byte, error) {
 
 // addPartial notes data that checkFill has allowed.
 func (c *Consumer) addPartial(m *dgrdma.Message) {
-	i := c.words.index(uint64(m.CompletionAddr))
-	off := m.Addr - uint32(c.link.memory.At) - uint32(i)*uint32(c.layout.pitch)
-	c.partial[i].add(off, off+uint32(m.Len))
+	r, i := c.flagAt(uint64(m.CompletionAddr))
+	off := m.Addr - uint32(r.at) - uint32(i)*uint32(r.pitch)
+	r.partial[i].add(off, off+uint32(m.Len))
 }

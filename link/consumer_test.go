@@ -161,9 +161,9 @@ func offered(t *testing.T, h *Host, n uint32, last Flag) *Consumer {
 		t.Fatal(err)
 	}
 	for i := range n - 1 {
-		l.In.takeWord(int(i), uint32(PackFlag(1, 1, false)))
+		l.In.takeWord(l.In.first, int(i), uint32(PackFlag(1, 1, false)))
 	}
-	l.In.takeWord(int(n-1), uint32(last))
+	l.In.takeWord(l.In.first, int(n-1), uint32(last))
 	return l.In
 }
 
@@ -214,7 +214,7 @@ func TestHasAll(t *testing.T) {
 			for i, p := 0, pattern; i < n; i, p = i+1, p/3 {
 				has = append(has, flags[p%3])
 				if has[i] != 0 {
-					c.takeWord(i, uint32(has[i]))
+					c.takeWord(c.first, i, uint32(has[i]))
 				}
 			}
 			want := false

@@ -3,6 +3,7 @@ package link
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -18,7 +19,7 @@ type progress struct {
 type credits struct {
 	link     *Link
 	progress *progress
-	buffers  uint64
+	buffers  atomic.Uint64 // of the consumer, as far as the producer knows
 
 	mu         sync.Mutex
 	hasAddress bool // the producer has said where it wants to hear of them
@@ -44,7 +45,9 @@ const mostWords = 6
 type creditWord struct {
 	t      dgrdma.Transaction
 	r      *credits
-	posted bool // and not done
+	posted bool      // and not done
+	at     time.Time // when; for [growth]
+	had    uint64    // how many messages had arrived then
 }
 
 // creditSlot is the word of one buffer.
@@ -60,7 +63,7 @@ func (r *credits) setAddress(how returns, addr, pitch uint32) {
 	r.mu.Lock()
 	r.hasAddress, r.how, r.addr, r.pitch = true, how, addr, pitch
 	if how == returnsEach {
-		r.slot = make([]creditSlot, r.buffers)
+		r.slot = make([]creditSlot, r.buffers.Load())
 	}
 	early := r.early
 	r.early = nil
@@ -90,7 +93,7 @@ func (r *credits) messageArrived() {
 // isShort reports whether the producer, which was not told of all of n free buffers, cannot acquire
 // three quarters of all although so many are free.
 func (r *credits) isShort(n uint64) bool {
-	quarter, came := r.buffers/4, r.progress.arrived.Load()
+	quarter, came := r.buffers.Load()/4, r.progress.arrived.Load()
 	return came-r.announced.Load() > quarter && came-n <= quarter
 }
 
@@ -116,7 +119,7 @@ func (r *credits) released(k, n uint64, last bool) {
 	if !r.hasAddress {
 		r.early = append(r.early, k) // no more than there are buffers
 	} else if r.how == returnsEach {
-		if s = &r.slot[k%r.buffers]; s.posted {
+		if s = &r.slot[k%uint64(len(r.slot))]; s.posted {
 			s.again, s = true, nil
 		} else {
 			s.posted = true
@@ -134,15 +137,19 @@ func (r *credits) released(k, n uint64, last bool) {
 // must be, or none is free. Guarded by mu.
 func (r *credits) prepareWord() *creditWord {
 	n, told := r.progress.freed.Load(), r.announced.Load()
-	quarter := r.buffers / 4
+	buffers := r.buffers.Load()
+	quarter := buffers / 4
 	if !r.hasAddress || r.link.mustNotPost() || r.how != returnsCounted || n == told ||
-		n-told < quarter && r.progress.received.Load()-told < r.buffers-quarter && !r.isShort(n) {
+		n-told < quarter && r.progress.received.Load()-told < buffers-quarter && !r.isShort(n) {
 		return nil
 	}
 	for i := range r.words {
 		if w := &r.words[i]; !w.posted {
 			r.announced.Store(n)
 			w.r, w.posted = r, true
+			if g := &r.link.In.growth; g.allowed {
+				w.at, w.had = time.Now(), r.progress.arrived.Load()
+			}
 			w.t.Completion = dgrdma.Word(r.addr, uint32(n))
 			w.t.Urgent, w.t.Done, w.t.Cookie = true, wordDone, w
 			return w
@@ -171,6 +178,9 @@ func wordDone(t *dgrdma.Transaction, err error) {
 	if err != nil && !l.mustNotPost() { // otherwise the peer does not want it
 		l.fail(err)
 	}
+	if g := &l.In.growth; err == nil && g.allowed {
+		l.In.considerGrowth(time.Since(w.at), r.progress.arrived.Load()-w.had)
+	}
 	r.mu.Lock()
 	w.posted = false
 	w = r.prepareWord()
@@ -180,7 +190,7 @@ func wordDone(t *dgrdma.Transaction, err error) {
 }
 
 func (r *credits) postEach(s *creditSlot, k uint64) {
-	s.t.Completion = dgrdma.Word(r.addr+uint32(k%r.buffers)*r.pitch, 1)
+	s.t.Completion = dgrdma.Word(r.addr+uint32(k%uint64(len(r.slot)))*r.pitch, 1)
 	s.t.Urgent = true
 	s.t.Done = func(_ *dgrdma.Transaction, err error) { r.slotDone(s, k, err) }
 	r.post(&s.t)

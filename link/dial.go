@@ -147,6 +147,9 @@ func (p *peer) request(ctx context.Context, port string, o *Options) (*Link, err
 	if err := l.allocate(in, out, 1, o); err != nil {
 		return nil, err
 	}
+	if l.In != nil {
+		l.In.growth.allowed = o.Grow || o.Buffers == 0
+	}
 	open.from = l.number
 	p.add(l)
 	p.post(addressed{letter: open, life: l.life, done: func(err error) { l.requestArrived.Store(err == nil) }})

@@ -39,6 +39,9 @@
 // endpoint's memory: it is the caller's from [Consumer.Recv] until [Consumer.Release]. Buffers are
 // committed and released in the order in which they were acquired and received.
 //
+// Where neither side says how many buffers there are, a link takes more of them as a path with a long
+// round trip needs them.
+//
 // A producer that finds no free buffer waits. So a slow consumer slows down its producer, and no other
 // one.
 //

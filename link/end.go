@@ -117,7 +117,11 @@ func (l *Link) advance() {
 	if !through {
 		l.recheckEnded()
 	}
-	l.host.ep.AfterBatch(func() { l.host.block.Give(l.memory) })
+	l.host.ep.AfterBatch(func() {
+		for _, s := range l.spans() {
+			l.host.block.Give(s)
+		}
+	})
 }
 
 // recheckEnded frees what is kept of an ended link whose peer ended it, or was gone, while advance
@@ -141,7 +145,9 @@ func (l *Link) sendClose(why string) {
 
 // revokeGrant keeps the peer from writing any more.
 func (l *Link) revokeGrant() {
-	l.peer.grants.Remove(l.memory.At, l)
+	for _, s := range l.spans() {
+		l.peer.grants.Remove(s.At, l)
+	}
 }
 
 // setPeerGone notes that the peer's life is over.

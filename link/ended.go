@@ -27,12 +27,14 @@ func (p *peer) retire(l *Link, through bool) {
 		close(l.ended)
 		return
 	}
-	e := &endedLink{number: l.number, attempt: l.attempt, life: l.life, dialed: dialed, memory: l.memory, notified: l.notified, ended: l.ended}
+	e := &endedLink{number: l.number, attempt: l.attempt, life: l.life, dialed: dialed, memory: l.spans(), notified: l.notified, ended: l.ended}
 	p.ended[e.number] = e
 	if dialed {
 		p.endedByAttempt[e.attempt] = e
 	}
-	p.quarantine.add(e.memory)
+	for _, s := range e.memory {
+		p.quarantine.add(s)
+	}
 	p.host.endedLinks.count(p.hostName(), 1)
 }
 
@@ -45,7 +47,9 @@ func (p *peer) confirm(e *endedLink) {
 	if e.dialed {
 		delete(p.endedByAttempt, e.attempt)
 	}
-	p.quarantine.remove(e.memory)
+	for _, s := range e.memory {
+		p.quarantine.remove(s)
+	}
 	p.host.endedLinks.count(p.hostName(), -1)
 	close(e.ended)
 }

@@ -16,7 +16,7 @@ func (p *peer) Admit(_ dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	case l == nil:
 		return nil, errNotGranted
 	case l.plain:
-		if in, out := l.wordAt(uint64(m.CompletionAddr)); in < 0 && out < 0 {
+		if _, in, out := l.wordAt(uint64(m.CompletionAddr)); in < 0 && out < 0 {
 			return nil, errNotGranted
 		}
 		return p.checkPlain(m)
@@ -27,9 +27,9 @@ func (p *peer) Admit(_ dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 // checkMessage checks a message of a link host: it is a credit, or one of the transaction that fills the
 // buffer whose flag it completes at.
 func (l *Link) checkMessage(m *dgrdma.Message) ([]byte, error) {
-	switch in, out := l.wordAt(uint64(m.CompletionAddr)); {
+	switch r, in, out := l.wordAt(uint64(m.CompletionAddr)); {
 	case in >= 0:
-		return l.In.checkFill(in, m)
+		return l.In.checkFill(r, in, m)
 	case out >= 0 && m.Len == 0:
 		return nil, nil
 	}
@@ -47,30 +47,31 @@ func (p *peer) checkPlain(m *dgrdma.Message) ([]byte, error) {
 	if l == nil || !l.plain {
 		return nil, errNotGranted
 	}
-	if l.In != nil && at < l.In.words.at {
+	if l.In != nil && at < l.In.first.words.at {
 		off := at - l.memory.At
-		if off+n > uint64(len(l.In.bytes)) {
+		if off+n > uint64(len(l.In.first.bytes)) {
 			return nil, errNotGranted
 		}
 		l.In.freed.Load() // orders what the application gave back before what is written now
-		return l.In.bytes[off:][:n:n], nil
+		return l.In.first.bytes[off:][:n:n], nil
 	}
-	if in, out := l.wordAt(at); n != wordSize || in < 0 && out < 0 {
+	if _, in, out := l.wordAt(at); n != wordSize || in < 0 && out < 0 {
 		return nil, errNotGranted
 	}
 	return p.wordAsData[:], nil
 }
 
-// wordAt returns which flag of this side, or which word of credits, is at an address; -1: none.
-func (l *Link) wordAt(addr uint64) (in, out int) {
+// wordAt returns which flag of this side's, and of which ring, or which word of credits, is at an
+// address; -1: none.
+func (l *Link) wordAt(addr uint64) (r *inRing, in, out int) {
 	in, out = -1, -1
 	if l.In != nil {
-		in = l.In.words.index(addr)
+		r, in = l.In.flagAt(addr)
 	}
 	if l.Out != nil {
 		out = l.Out.words.index(addr)
 	}
-	return in, out
+	return r, in, out
 }
 
 // Complete implements [dgrdma.Handler].
@@ -97,9 +98,9 @@ func (p *peer) Placed(_ dgrdma.EndpointID, m *dgrdma.Message) {
 
 // takeWord gives a word to the half that it is for.
 func (l *Link) takeWord(at uint64, value uint32) {
-	switch in, out := l.wordAt(at); {
+	switch r, in, out := l.wordAt(at); {
 	case in >= 0:
-		l.In.takeWord(in, value)
+		l.In.takeWord(r, in, value)
 	case out >= 0:
 		l.Out.takeWord(out, value)
 	}

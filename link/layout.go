@@ -55,10 +55,3 @@ type outLayout struct {
 	flagPitch uint32
 	returns   returns
 }
-
-// inLayout is the shape of the buffers.
-type inLayout struct {
-	buffers uint64
-	size    int
-	pitch   uint64
-}

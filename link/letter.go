@@ -16,7 +16,7 @@ const boxSize = dgrdma.MaxLetter
 
 const (
 	letterMagic   = 0x4C47 // "GL"
-	letterVersion = 1
+	letterVersion = 2
 )
 
 type letterKind uint8
@@ -26,6 +26,8 @@ const (
 	letterAccept                       // the listener agrees
 	letterRefuse                       // the listener does not: text says why
 	letterClose                        // the sender posts nothing more for this link; text says why if that is early
+	letterGrow                         // the sender has more buffers for what it receives: out says where
+	letterGrown                        // the receiver of letterGrow fills them from message first on
 )
 
 // Limits of what a letter holds.
@@ -52,6 +54,7 @@ type letter struct {
 	from       uint32 // the sender's number for the link
 	to         uint32 // the receiver's; 0 if not known yet
 	attempt    uint64 // the dialer's number for the whole link, never used again
+	first      uint32 // of letterGrown: the low bits of the number of a message
 	out        half   // dialer to listener
 	back       half
 	name       string
@@ -61,7 +64,7 @@ type letter struct {
 
 var errLetter = errors.New("link: damaged letter")
 
-const letterHeader = 2 + 1 + 1 + 1 + 3 + 4 + 4 + 8
+const letterHeader = 2 + 1 + 1 + 1 + 3 + 4 + 4 + 8 + 4
 
 // put encodes a letter and returns its length. b has boxSize bytes.
 func (l *letter) put(b []byte) int {
@@ -76,6 +79,7 @@ func (l *letter) put(b []byte) int {
 	w = le.AppendUint32(w, l.from)
 	w = le.AppendUint32(w, l.to)
 	w = le.AppendUint64(w, l.attempt)
+	w = le.AppendUint32(w, l.first)
 	for _, h := range []*half{&l.out, &l.back} {
 		for _, v := range h.fields() {
 			w = le.AppendUint32(w, *v)
@@ -115,7 +119,7 @@ func parseLetter(b []byte) (l letter, err error) {
 		return l, errLetter
 	}
 	l.kind, l.directions, l.hadAll, l.refusal = letterKind(b[3]), direction(b[4]), b[5] == 1, refusal(b[6])
-	l.from, l.to, l.attempt = le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint64(b[16:])
+	l.from, l.to, l.attempt, l.first = le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint64(b[16:]), le.Uint32(b[24:])
 	if b[2] != letterVersion {
 		return l, fmt.Errorf("link: the peer speaks version %d of links, this is version %d: %w", b[2], letterVersion, ErrVersion)
 	}
@@ -139,7 +143,7 @@ func parseLetter(b []byte) (l letter, err error) {
 		}
 		parts[i], b = b[:n], b[n:]
 	}
-	if len(b) != 0 || l.kind < letterOpen || l.kind > letterClose {
+	if len(b) != 0 || l.kind < letterOpen || l.kind > letterGrown {
 		return l, errLetter
 	}
 	l.name, l.private, l.text = string(parts[0]), append([]byte(nil), parts[1]...), string(parts[2])

@@ -9,7 +9,7 @@ import (
 
 func sampleLetter() letter {
 	return letter{
-		kind: letterOpen, directions: toListener | toDialer, refusal: 5, from: 7, to: 9, attempt: 1 << 63,
+		kind: letterOpen, directions: toListener | toDialer, refusal: 5, from: 7, to: 9, attempt: 1 << 63, first: 6,
 		out: half{1, 2, 3, 4, 5, 6, 7}, back: half{8, 9, 10, 11, 12, 13, 14},
 		name: "port", private: []byte("private"), text: "why",
 	}
@@ -20,9 +20,10 @@ func TestLetterBytes(t *testing.T) {
 	l := sampleLetter()
 	var box [boxSize]byte
 	got := box[:l.put(box[:])]
-	want := "\x47\x4c\x01\x01\x03\x00\x05\x00" + // "GL", version, open, both ways, refusal
+	want := "\x47\x4c\x02\x01\x03\x00\x05\x00" + // "GL", version, open, both ways, refusal
 		"\x07\x00\x00\x00\x09\x00\x00\x00" + // from, to
-		"\x00\x00\x00\x00\x00\x00\x00\x80" // attempt
+		"\x00\x00\x00\x00\x00\x00\x00\x80" + // attempt
+		"\x06\x00\x00\x00" // first
 	for i := range 14 {
 		want += string([]byte{byte(i + 1), 0, 0, 0})
 	}
@@ -82,11 +83,11 @@ func FuzzLetter(f *testing.F) {
 // TestKindsOfLetters checks that a letter of an unknown kind is refused, from either side.
 func TestKindsOfLetters(t *testing.T) {
 	var box [boxSize]byte
-	for kind := range letterClose + 3 {
+	for kind := range letterGrown + 3 {
 		l := sampleLetter()
 		l.kind = kind
 		_, err := parseLetter(box[:l.put(box[:])])
-		if known := kind >= letterOpen && kind <= letterClose; known != (err == nil) {
+		if known := kind >= letterOpen && kind <= letterGrown; known != (err == nil) {
 			t.Errorf("kind %d: %v", kind, err)
 		}
 	}
@@ -98,7 +99,7 @@ func TestVersionsDiffer(t *testing.T) {
 	l := sampleLetter()
 	n := l.put(b[:])
 	b[2] = 3
-	if _, err := parseLetter(b[:n]); !says(err, ErrVersion, "link: the peer speaks version 3 of links, this is version 1: ") {
+	if _, err := parseLetter(b[:n]); !says(err, ErrVersion, "link: the peer speaks version 3 of links, this is version 2: ") {
 		t.Error(err)
 	}
 }

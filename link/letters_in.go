@@ -32,6 +32,10 @@ func (p *peer) takeLetter(l letter, err error) {
 		}
 		// No Dial waits any more, and the other side does not know this side's number.
 		p.send(life, letter{kind: letterClose, to: l.from, attempt: l.attempt})
+	case letterGrow, letterGrown:
+		if x := p.link(l.to); x != nil && x.attempt == l.attempt {
+			x.takeGrowth(&l)
+		}
 	case letterClose:
 		x := p.link(l.to)
 		if l.to == 0 {

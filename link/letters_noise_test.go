@@ -44,7 +44,7 @@ func TestNoAnswerToNoise(t *testing.T) {
 		for _, length := range []int{letterHeader, n, boxSize} {
 			send(b[:length], uint32(length))
 			got := s.mail()
-			if len(got) != 1 || got[0].kind != letterRefuse || got[0].to != 5 || got[0].attempt != 6 || !strings.Contains(got[0].text, "version 2 ") {
+			if len(got) != 1 || got[0].kind != letterRefuse || got[0].to != 5 || got[0].attempt != 6 || !strings.Contains(got[0].text, "version 3 ") {
 				t.Errorf("%d bytes of another version: %+v", length, got)
 			}
 		}

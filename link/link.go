@@ -29,7 +29,7 @@ type Link struct {
 	notified         chan struct{}   // closed when the peer has been told that this side has ended, or can never be
 	ended            chan struct{}   // closed when the link is over, and the peer has ended it too, or is gone
 	flow             *dgrdma.Flow    // all transactions of the link are in it
-	memory           space.Span      // of the half that receives, and of the credits
+	memory           space.Span      // of the half that receives as it begins, and of the credits
 	answer           chan error      // of the listener, for the dialer
 	down             chan struct{}   // closed when err is set
 	gone             <-chan struct{} // closed when the connection failed or was closed
@@ -42,13 +42,14 @@ type Link struct {
 
 	mu           sync.Mutex
 	err          error
-	remoteNumber uint32 // the peer's number; 0: not known yet
-	answered     bool   // the listener has answered, or this side is the listener
-	sentClose    bool   // the letter of the end was sent, or is not needed: this side posts nothing more
-	reason       string // why this side ended early, if not empty
-	peerClosed   bool   // the peer has ended the link
-	peerGone     bool   // nothing can come from the peer any more
-	released     bool   // the memory is given back
+	remoteNumber uint32       // the peer's number; 0: not known yet
+	answered     bool         // the listener has answered, or this side is the listener
+	sentClose    bool         // the letter of the end was sent, or is not needed: this side posts nothing more
+	reason       string       // why this side ended early, if not empty
+	peerClosed   bool         // the peer has ended the link
+	peerGone     bool         // nothing can come from the peer any more
+	released     bool         // the memory is given back
+	grown        []space.Span // the memory of buffers beyond the first: see growth
 }
 
 func newLink(p *peer, life uint32, port string, attempt uint64) *Link {

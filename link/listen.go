@@ -176,6 +176,7 @@ func (n *Listener) accept(o *pendingDial) (*Link, error) {
 		return nil, err
 	}
 	if l.In != nil {
+		l.In.growth.allowed = n.opt.Grow || n.opt.Buffers == 0 && a.out.Buffers == 0
 		l.In.credits.setAddress(returnsCounted, a.out.Credit, 0)
 	}
 	if l.Out != nil {

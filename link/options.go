@@ -15,6 +15,10 @@ type Options struct {
 	// Buffers and Size are for what this side receives, or a wish for what it sends. 0 means what the
 	// other side wants, or 64 buffers of 64 KiB.
 	Buffers, Size int
+	// Grow has this side take more buffers than that for what it receives, as a path with a long round trip
+	// needs them: up to 16 MiB, and a quarter of what the host has free. It does so also where neither side
+	// says how many there are to be.
+	Grow bool
 	// Opcode is the opcode of messages that Write sends.
 	Opcode uint8
 	// KeepForEnd keeps one of the peer's buffers, if it has several, for end of file. So the end of what

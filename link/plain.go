@@ -50,7 +50,7 @@ func (l *Link) Connect(flags EmptyFlags) error {
 	if !l.plain || l.In == nil {
 		return l.wrap("connect", fmt.Errorf("it is not one that was offered: %w", ErrLayout))
 	}
-	if n := l.In.layout.buffers; flags.Addr%wordSize != 0 || endOf(flags.Addr, flags.Pitch, wordSize, n) > 1<<32 {
+	if n := l.In.first.buffers; flags.Addr%wordSize != 0 || endOf(flags.Addr, flags.Pitch, wordSize, n) > 1<<32 {
 		return l.wrap("connect", fmt.Errorf("empty flags of %d buffers at %#x, every %d bytes: %w", n, flags.Addr, flags.Pitch, ErrLayout))
 	}
 	if l.In.credits.isConnected() {

@@ -15,8 +15,9 @@ import (
 // are sent in the order in which they are committed.
 type Producer struct {
 	link      *Link
-	hasLayout atomic.Bool // layout and ring are set
-	layout    outLayout
+	hasLayout atomic.Bool   // layout and ring are set
+	layout    outLayout     // its size does not change; the rest is guarded by mu
+	buffers   atomic.Uint64 // that the consumer has; changed with mu held
 	words     words         // where the consumer writes credits
 	freed     []atomic.Bool // with returnsEach: buffers given back out of order
 	ring      ring
@@ -52,7 +53,7 @@ type (
 
 // usable returns how many buffers messages may be in.
 func (p *Producer) usable() uint64 {
-	n := p.layout.buffers
+	n := p.buffers.Load()
 	if p.keepsForEnd && n > 1 {
 		n--
 	}
@@ -89,7 +90,7 @@ func (p *Producer) hasFree() bool {
 	if p.unbuilt.Load() > p.maxUnbuilt() {
 		return false
 	}
-	n, k := p.layout.buffers, p.acquired.Load()
+	n, k := p.buffers.Load(), p.acquired.Load()
 	return k-p.returned.Load() < p.usable() && k-p.committed.Load() < n-n/4 && p.ring.hasRoom(k)
 }
 
@@ -112,7 +113,8 @@ func newProducer(l *Link, o *Options) *Producer {
 // setLayout is called when it is known where the consumer wants messages.
 func (p *Producer) setLayout(w outLayout) {
 	p.layout = w
-	p.ring.init(p, w.buffers)
+	p.buffers.Store(w.buffers)
+	p.ring.init(p)
 	if w.returns == returnsEach {
 		p.freed = make([]atomic.Bool, w.buffers)
 	}
@@ -124,7 +126,7 @@ func (p *Producer) Buffers() (n, size int) {
 	if p == nil {
 		return 0, 0
 	}
-	return int(p.layout.buffers), p.layout.size
+	return int(p.buffers.Load()), p.layout.size
 }
 
 // Acquire waits for a free buffer, and for memory to fill: see Config.Memory. Several may be acquired
@@ -365,7 +367,7 @@ func (p *Producer) wakeIfWorth() {
 	}
 	committed := p.committed.Load()
 	used := max(committed-p.returned.Load(), committed-p.done.Load())
-	if used <= p.layout.buffers-p.layout.buffers/4 || committed == p.done.Load() {
+	if n := p.buffers.Load(); used <= n-n/4 || committed == p.done.Load() {
 		p.waiting.Rouse()
 	}
 }

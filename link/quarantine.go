@@ -13,7 +13,7 @@ type endedLink struct {
 	attempt  uint64
 	life     uint32
 	dialed   bool // by the peer
-	memory   space.Span
+	memory   []space.Span
 	notified <-chan struct{} // closed when the peer has been told of the end, or can never be
 	ended    chan struct{}   // closed when the peer has answered, or can never answer
 }

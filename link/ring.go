@@ -28,7 +28,6 @@ const slotBytes int64 = 384
 // slot before.
 type ring struct {
 	p     *Producer
-	limit uint64
 	slots atomic.Pointer[[]*outSlot] // replaced with the producer's mu held
 }
 
@@ -37,10 +36,13 @@ const (
 	mostUnderWay = 4096
 )
 
-func (r *ring) init(p *Producer, buffers uint64) {
-	r.p, r.limit = p, min(buffers, mostUnderWay)
+func (r *ring) init(p *Producer) {
+	r.p = p
 	r.renew(nil, 0)
 }
+
+// limit returns how many slots there may be.
+func (r *ring) limit() uint64 { return min(r.p.buffers.Load(), mostUnderWay) }
 
 // len returns how many slots there are.
 func (r *ring) len() int {
@@ -54,7 +56,7 @@ func (r *ring) len() int {
 func (r *ring) hasRoom(k uint64) bool {
 	s := *r.slots.Load()
 	n := uint64(len(s))
-	return !s[k%n].busy.Load() || n < r.limit
+	return !s[k%n].busy.Load() || n < r.limit()
 }
 
 // growth returns how many bytes the slots take that message k makes necessary.
@@ -64,7 +66,7 @@ func (r *ring) growth(k uint64) int64 {
 	if !s[k%n].busy.Load() {
 		return 0
 	}
-	return int64(min(n, r.limit-n)) * slotBytes
+	return int64(min(n, r.limit()-n)) * slotBytes
 }
 
 // at returns the slot of a message that was handed out.
@@ -116,7 +118,7 @@ func (r *ring) grow(k uint64) { r.renew(*r.slots.Load(), k) }
 // renew makes twice as many slots as the old ones, which are among them.
 func (r *ring) renew(old []*outSlot, k uint64) {
 	n := uint64(len(old))
-	s := make([]*outSlot, min(max(2*n, firstSlots), r.limit))
+	s := make([]*outSlot, min(max(2*n, firstSlots), r.limit()))
 	kept := min(k, n)
 	for j := k - kept; j < k; j++ {
 		s[j%uint64(len(s))] = old[j%n]

@@ -112,7 +112,7 @@ func (p *Producer) stats() ProducerStats {
 	// A number that is taken later is never smaller than one that is taken before.
 	done, returned, committed, acquired := p.done.Load(), p.returned.Load(), p.committed.Load(), p.acquired.Load()
 	s := ProducerStats{
-		Traffic: Traffic{committed, p.bytes.Load()}, Buffers: int(p.layout.buffers), Size: p.layout.size,
+		Traffic: Traffic{committed, p.bytes.Load()}, Buffers: int(p.buffers.Load()), Size: p.layout.size,
 		Acquired: less(acquired, committed), Filled: less(committed, returned), Unacknowledged: less(committed, done), Lost: p.lost.Load(),
 	}
 	s.Free = max(s.Buffers-s.Acquired-s.Filled, 0)
@@ -126,17 +126,17 @@ func (c *Consumer) stats() ConsumerStats {
 	r.mu.Unlock()
 	next := c.received.Load()
 	full := 0
-	for i := range c.flags {
-		if c.flags[i].Load() != 0 {
-			full++
-		}
+	all := c.rings.Load()
+	full += all.now.full()
+	if all.before != all.now {
+		full += all.before.full()
 	}
 	s := ConsumerStats{
-		Traffic: Traffic{next, bytes}, Buffers: int(c.layout.buffers), Size: c.layout.size,
+		Traffic: Traffic{next, bytes}, Buffers: int(all.now.buffers), Size: c.size,
 		Held: min(less(next, freed), full), EndOfFile: c.endArrived.Load(),
 	}
 	s.Waiting = full - s.Held
-	s.Free = s.Buffers - full
+	s.Free = max(s.Buffers-full, 0)
 	if counted {
 		s.Owed = less(freed, told)
 	}

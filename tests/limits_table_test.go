@@ -80,6 +80,7 @@ var limits = []struct {
 		{"messages of a link that are not acknowledged", "link.mostUnderWay", false, ", and no more than the peer has buffers", "`Acquire` waits", "`dgrdma_link_unacknowledged_messages`", "TestSenderIsBounded"},
 		{"memory of messages that all links of a host send, until they are acknowledged; of one peer's no more than it leaves for others", "link.leastBudget", true, ", or `Config.Memory` if that is more",
 			"a producer waits", "`dgrdma_host_full_total{bound=\"sending\"}`", "TestSendingIsShared, TestShortMessagesTakeLittle"},
+		{"memory of the buffers of a link that grew, and no more than a quarter of what the host has free then", "link.mostGrown", true, "", "they stay as many as they are", "none: the link is slower", "TestGrowthIsBounded"},
 		{"words of a link under way that give buffers back", "link.mostWords", false, "", "the next one tells of more", "none: nothing is lost", "TestCreditsOnAFarPath"},
 		{"buffers of a link", "link.mostBuffers", false, "", "the link is refused", "the error", "TestBoundsOfOptions"},
 	}},

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,3 +76,46 @@ func TestManyDials(t *testing.T) {
 		}
 	})
 }
+
+// TestFarCopy checks that io.Copy fills a far path.
+func TestFarCopy(t *testing.T) {
+	for _, c := range []struct {
+		trip  time.Duration
+		loss  float64
+		least float64 // Mbit/s of 100
+	}{{100 * time.Millisecond, 0, 90}, {100 * time.Millisecond, 0.01, 88}, {300 * time.Millisecond, 0, 88}, {300 * time.Millisecond, 0.01, 75}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.far(100e6, c.trip, c.loss)
+			out, in := w.pair()
+			var got counter
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if _, err := io.Copy(&got, in); err != nil {
+					t.Error(err)
+				}
+			}()
+			go io.Copy(out, endless{}) // until the connection is closed
+			const measured = 8 * time.Second
+			time.Sleep(30 * c.trip)
+			before := got.Load()
+			time.Sleep(measured)
+			if mbit := float64(got.Load()-before) * 8 / 1e6 / measured.Seconds(); mbit < c.least {
+				t.Errorf("%v, a loss of %v: %.1f Mbit/s, want %.0f", c.trip, c.loss, mbit, c.least)
+			}
+			out.Close()
+			<-ended
+		})
+	}
+}
+
+// counter counts what is written to it.
+type counter struct{ atomic.Int64 }
+
+func (c *counter) Write(b []byte) (int, error) { c.Add(int64(len(b))); return len(b), nil }
+
+// endless has something to read at any time.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }

@@ -20,7 +20,7 @@ const (
 // Options are what one side of a connection receives into. The zero value is good.
 type Options struct {
 	// Buffers and Size are how many buffers there are, and how many bytes each has. 0 means
-	// [DefaultBuffers] and [DefaultSize].
+	// [DefaultBuffers], and more as a far path needs them, and [DefaultSize].
 	Buffers, Size int
 }
 
@@ -31,7 +31,7 @@ var hello = []byte("netconn 1")
 func (o Options) options() *link.Options {
 	x := &link.Options{Directions: link.Both, Buffers: o.Buffers, Size: o.Size, KeepForEnd: true, Private: hello, Filter: filter}
 	if x.Buffers == 0 {
-		x.Buffers = DefaultBuffers
+		x.Buffers, x.Grow = DefaultBuffers, true
 	}
 	if x.Size == 0 {
 		x.Size = DefaultSize
