@@ -70,6 +70,7 @@ type Flight struct {
 	answers  uint8         // the place of the next one
 
 	sample   time.Duration // of the acknowledgement being applied; 0: none
+	least    time.Duration // that a frame and what acknowledged it took; 0: none has come
 	heldBack time.Duration // how long the peer held that acknowledgement back, as far as it says
 	progress Instant       // when the oldest frame was acknowledged, or the first one left
 	heard    Instant       // when something was acknowledged
@@ -412,7 +413,13 @@ func (f *Flight) answer(id uint32) *flightFrame {
 func (f *Flight) settle(now Instant, s *flightFrame) {
 	rtt := time.Duration(-1)
 	if s.copies == 0 {
-		rtt = max(now.Sub(s.first)-f.heldBack, 1)
+		// No round trip is shorter than the shortest time that an acknowledgement took: what the peer says of itself cannot make a path near (RFC 9002
+		// section 5.3).
+		took := max(now.Sub(s.first), 1)
+		if f.least == 0 || took < f.least {
+			f.least = took
+		}
+		rtt = max(took-f.heldBack, f.least)
 		if int32(s.order-f.reached) > 0 {
 			f.reached = s.order
 		}

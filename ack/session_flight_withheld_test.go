@@ -63,6 +63,38 @@ func TestNothingIsWithheld(t *testing.T) {
 	}
 }
 
+// TestPretendedNearness checks that no delay for which a peer says that it held an acknowledgement back makes a round trip shorter than the shortest one took.
+func TestPretendedNearness(t *testing.T) {
+	ctl := &shortestTrip{}
+	var f Flight
+	f.Init(0, FlightConfig{Epoch: 7, Window: 100, MinRTO: time.Hour, MaxRTO: time.Hour, GiveUp: time.Hour}, ctl)
+	const took = 40 * time.Millisecond
+	for round := range 20 {
+		now := Instant(round) * Instant(time.Second)
+		for range 50 {
+			f.Track(now, 100)
+		}
+		now = now.Add(took + time.Duration(round)*time.Millisecond)
+		f.AppendAcked(nil, now, &Acknowledgement{UpTo: f.Next() - 1, HasEcho: true, Echo: Echo{ID: f.Next() - 1, Delay: 39 * time.Millisecond}})
+		f.EndBatch(now)
+	}
+	if ctl.shortest != took {
+		t.Errorf("the shortest round trip is %v, want %v", ctl.shortest, took)
+	}
+}
+
+// shortestTrip is a controller that notes the shortest round trip.
+type shortestTrip struct {
+	FixedWindow
+	shortest time.Duration
+}
+
+func (c *shortestTrip) OnAcked(_ Instant, _ uint32, _ int, rtt time.Duration) {
+	if rtt > 0 && (c.shortest == 0 || rtt < c.shortest) {
+		c.shortest = rtt
+	}
+}
+
 // TestFalseAcknowledgements checks that a receiver which acknowledges a part of what is in flight before it came is found, however small that part is, and
 // in which form it says so, and that what it says from then on acknowledges nothing (RFC 9000 section 21.4).
 func TestFalseAcknowledgements(t *testing.T) {

@@ -238,15 +238,16 @@ func (c *Config) profileFor(p Peer) (Profile, error) {
 	return prof, prof.Check()
 }
 
-func (c *Config) controller(p *Profile, mtu int) ack.Controller {
-	ctl := c.unlimited(p, mtu)
+// controller makes the congestion controller of a connection, on a path that is routed or not.
+func (c *Config) controller(p *Profile, mtu int, routed bool) ack.Controller {
+	ctl := c.unlimited(p, mtu, routed)
 	if c.MaxRate > 0 {
 		return congestion.NewLimited(ctl, c.MaxRate)
 	}
 	return ctl
 }
 
-func (c *Config) unlimited(p *Profile, mtu int) ack.Controller {
+func (c *Config) unlimited(p *Profile, mtu int, routed bool) ack.Controller {
 	if c.NewController != nil {
 		if ctl := c.NewController(mtu); ctl != nil {
 			return ctl
@@ -270,5 +271,5 @@ func (c *Config) unlimited(p *Profile, mtu int) ack.Controller {
 	if c.Congestion == CongestionBBR {
 		return congestion.NewBBR(mtu, seed)
 	}
-	return congestion.NewByPath(mtu, seed)
+	return congestion.NewByPath(mtu, seed, routed)
 }

@@ -46,6 +46,44 @@ func TestFalseAcknowledgement(t *testing.T) {
 	})
 }
 
+// TestFalseNearness checks that a peer which pretends that a long path is near, by a delay of which it tells, is found when it acknowledges what it cannot
+// have.
+func TestFalseNearness(t *testing.T) {
+	withFakePeer(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *fakePeer) {
+		s.net.Link(addrB, addrA, simnet.Link{Latency: 20 * time.Millisecond, Rate: 20e6, Queue: 70})
+		s.net.Link(addrA, addrB, simnet.Link{Latency: 20 * time.Millisecond})
+		ackUpTo := func(id uint32, delay int) {
+			h := s.header(id)
+			h.Ack = id
+			b := make([]byte, 64)
+			s.raw(b[:frame.PutSessionAckFrame(b, &h, false, 0, delay, nil)])
+		}
+		post := func() {
+			for i := 0; c.Err() == nil; i++ {
+				err := c.Post(&Transaction{Segments: []Segment{{0, pattern(i, 4000)}}})
+				if errors.Is(err, ErrQueueFull) {
+					return
+				} else if err != nil && c.Err() == nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		post()
+		s.recv(30 * time.Millisecond)
+		ackUpTo(c.nextID.Load()-1, 60_000) // microseconds, and more than it took
+		s.recv(25 * time.Millisecond)
+		before := c.Stats().FramesSent
+		for turns := 0; turns < 2000 && c.Err() == nil; turns++ {
+			post()
+			ackUpTo(c.nextID.Load()-1, frame.LongestDelay)
+			s.recv(time.Millisecond)
+		}
+		if sent := c.Stats().FramesSent - before; !errors.Is(c.Err(), ErrFalseAck) || sent > 2000 {
+			t.Errorf("%d frames left, and the connection ended with %v", sent, c.Err())
+		}
+	})
+}
+
 // TestWithheldBells checks that on a far path a bell leaves now and then under an id that was withheld, that all arrives, and that nothing is sent again for
 // it.
 func TestWithheldBells(t *testing.T) {

@@ -73,7 +73,7 @@ func TestControllers(t *testing.T) {
 		"": &congestion.ByPath{}, CongestionAuto: &congestion.ByPath{}, CongestionBBR: &congestion.BBR{}, CongestionAdaptive: &ack.Adaptive{}, CongestionFixed: &ack.FixedWindow{},
 	} {
 		native, cfg := Native(), Config{Entropy: systemEntropy, Congestion: name}
-		if got := cfg.controller(&native, 1490); reflect.TypeOf(got) != reflect.TypeOf(want) {
+		if got := cfg.controller(&native, 1490, false); reflect.TypeOf(got) != reflect.TypeOf(want) {
 			t.Errorf("%q: a controller of type %T, want %T", name, got, want)
 		}
 	}
@@ -86,12 +86,12 @@ func TestControllers(t *testing.T) {
 	} {
 		for _, cfg := range []*Config{{Entropy: systemEntropy}, &brings} {
 			own = nil
-			if got := cfg.controller(&c.profile, 1490); reflect.TypeOf(got) != reflect.TypeOf(c.want) {
+			if got := cfg.controller(&c.profile, 1490, false); reflect.TypeOf(got) != reflect.TypeOf(c.want) {
 				t.Errorf("%s: a controller of type %T, want %T", c.profile.Name, got, c.want)
 			}
 		}
 		own = &ack.FixedWindow{}
-		if got := brings.controller(&c.profile, 1490); got != own {
+		if got := brings.controller(&c.profile, 1490, false); got != own {
 			t.Errorf("%s: not the controller that was brought", c.profile.Name)
 		}
 	}

@@ -193,7 +193,7 @@ func TestIdleRestart(t *testing.T) {
 
 // TestZeroAllocs checks that frames cost no memory once some are in flight.
 func TestZeroAllocs(t *testing.T) {
-	for name, ctl := range map[string]ack.Controller{"bbr": NewBBR(testMTU, 1), "by path": NewByPath(testMTU, 1)} {
+	for name, ctl := range map[string]ack.Controller{"bbr": NewBBR(testMTU, 1), "by path": NewByPath(testMTU, 1, false)} {
 		now, order := ack.Instant(0), uint32(0)
 		turn := func() {
 			for range 20 {

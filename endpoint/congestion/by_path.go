@@ -25,6 +25,7 @@ type ByPath struct {
 	mtu            int
 	seed           uint64
 	near           bool
+	routed         bool
 	inFlight       int
 	shortest       [2]time.Duration // round trips: before, and now; 0: none
 	since          ack.Instant
@@ -38,9 +39,10 @@ var (
 	_ ack.Heeding    = (*ByPath)(nil)
 )
 
-// NewByPath returns a ByPath for frames of up to mtu bytes. The seed is that of [NewBBR].
-func NewByPath(mtu int, seed uint64) *ByPath {
-	return &ByPath{Controller: NewBBR(mtu, seed), mtu: mtu, seed: seed}
+// NewByPath returns a ByPath for frames of up to mtu bytes. The seed is that of [NewBBR]. A path that is routed is never near, whatever the peer
+// acknowledges how soon.
+func NewByPath(mtu int, seed uint64, routed bool) *ByPath {
+	return &ByPath{Controller: NewBBR(mtu, seed), mtu: mtu, seed: seed, routed: routed}
 }
 
 // IsFar implements [ack.Distant].
@@ -52,6 +54,8 @@ func (p *ByPath) Inspect() ack.ControllerState {
 	switch {
 	case p.near:
 		s.Why = "a round trip took less than " + nearRTT.String()
+	case p.routed:
+		s.Why = "a router is on the way"
 	case p.shortest == [2]time.Duration{}:
 		s.Why = "no round trip is known"
 	default:
@@ -100,7 +104,7 @@ func (p *ByPath) EndBatch(now ack.Instant) {
 	}
 	switch {
 	case shortest == 0:
-	case !p.near && shortest < nearRTT:
+	case !p.near && !p.routed && shortest < nearRTT:
 		p.near = true
 		a := ack.NewAdaptive(p.mtu)
 		if p.inFlight > 0 {

@@ -30,7 +30,7 @@ func (r *byPathRig) rounds(d, rtt time.Duration) {
 // TestByPath checks that a path is taken for one that others use, until a round trip is as short as no such path has it, and again when all
 // have been longer for long.
 func TestByPath(t *testing.T) {
-	r := &byPathRig{p: NewByPath(testMTU, 1)}
+	r := &byPathRig{p: NewByPath(testMTU, 1, false)}
 	if got := r.p.Inspect(); got.Why != "no round trip is known" || got.State != "Startup" {
 		t.Errorf("before the first frame: %+v", got)
 	}
@@ -65,9 +65,18 @@ func TestByPath(t *testing.T) {
 	}
 }
 
+// TestRoutedIsFar checks that short round trips make no path near on which there is a router.
+func TestRoutedIsFar(t *testing.T) {
+	r := &byPathRig{p: NewByPath(testMTU, 1, true)}
+	r.rounds(time.Second, ms/4)
+	if s := r.p.Inspect(); !r.p.IsFar() || s.Controller != "bbr" || s.Why != "a router is on the way" {
+		t.Errorf("far %v, %+v", r.p.IsFar(), s)
+	}
+}
+
 // TestByPathChangesInFlight checks that what is in flight counts for the controller that takes over.
 func TestByPathChangesInFlight(t *testing.T) {
-	r := &byPathRig{p: NewByPath(testMTU, 1)}
+	r := &byPathRig{p: NewByPath(testMTU, 1, false)}
 	for i := range uint32(5) {
 		r.p.OnSent(r.now, 1000+i, testMTU)
 	}

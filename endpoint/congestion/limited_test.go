@@ -12,7 +12,7 @@ func TestLimitedRate(t *testing.T) {
 	const rate = 250_000 // bytes a second
 	for name, inner := range map[string]func() ack.Controller{
 		"bbr":      func() ack.Controller { return NewBBR(testMTU, 1) },
-		"by path":  func() ack.Controller { return NewByPath(testMTU, 1) },
+		"by path":  func() ack.Controller { return NewByPath(testMTU, 1, false) },
 		"adaptive": func() ack.Controller { return ack.NewAdaptive(testMTU) },
 		"fixed":    func() ack.Controller { return &ack.FixedWindow{Bytes: 1 << 20} },
 		"paced":    func() ack.Controller { return ack.NewPacer(1<<20, 50_000_000) },

@@ -60,7 +60,7 @@ func TestMarksEndStartup(t *testing.T) {
 
 // TestMarksByPath checks that marks are heeded where the path is known to be far.
 func TestMarksByPath(t *testing.T) {
-	r := &byPathRig{p: NewByPath(testMTU, 1)}
+	r := &byPathRig{p: NewByPath(testMTU, 1, false)}
 	if r.p.HeedsMarks() {
 		t.Error("before a round trip is known")
 	}
