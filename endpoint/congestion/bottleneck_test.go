@@ -24,6 +24,10 @@ type bottleneck struct {
 	serial int
 	flows  []*flow
 
+	spikes float64 // how many frames are late by spike, of which none overtakes another
+	spike  time.Duration
+	last   ack.Instant // when the last one came
+
 	offered, dropped int64
 	delays           []time.Duration // in the queue, of each frame
 }
@@ -148,6 +152,13 @@ func (f *flow) transmit() {
 		return
 	}
 	back := b.free.Add(f.rtt)
+	if b.spikes > 0 {
+		if b.rng.Float64() < b.spikes {
+			back = back.Add(b.spike)
+		}
+		back = max(back, b.last)
+		b.last = back
+	}
 	if f.ackEvery > 0 {
 		back = ack.Instant((time.Duration(back)/f.ackEvery + 1) * f.ackEvery)
 	}

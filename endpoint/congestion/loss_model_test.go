@@ -3,6 +3,8 @@ package congestion
 import (
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
 )
 
 // TestBaseLoss checks that what a path loses by chance is known, and is not taken for congestion; and that what own frames overflow is not
@@ -57,5 +59,28 @@ func TestSpurious(t *testing.T) {
 	b.OnSpurious(0)
 	if b.loss.longTerm != 50_000 || b.loss.shortTerm != bbrUnknown || b.bandwidth.low != 1e6 {
 		t.Errorf("%+v", b.loss)
+	}
+}
+
+// TestSpikes checks that frames which a radio holds back for 50 ms now and then do not have losses of a short queue taken for those of chance: others get
+// their share, and little is dropped.
+func TestSpikes(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, beside := range []string{"cubic", "bbr"} {
+			b := newBottleneck(seed, 20e6, 15_000)
+			b.spikes, b.spike = .001, 50*ms
+			b.flow(NewBBR(testMTU, seed), 40*ms, 0)
+			var ctl ack.Controller = newCubic()
+			if beside == "bbr" {
+				ctl = NewBBR(testMTU, seed+9)
+			}
+			b.flow(ctl, 40*ms, 100*ms)
+			b.run(10 * time.Second)
+			offered, dropped := b.offered, b.dropped
+			r := b.rates(30 * time.Second)
+			if share := float64(b.dropped-dropped) / float64(b.offered-offered); r[1] < .15*20e6 || r[0] < .15*20e6 || share > .02 {
+				t.Errorf("seed %d: beside %s %v Mbit/s, and %.3f is dropped", seed, beside, mbit(r), share)
+			}
+		}
 	}
 }
