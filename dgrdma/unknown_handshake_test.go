@@ -211,7 +211,7 @@ func TestConnectedAfterWelcome(t *testing.T) {
 			if faster {
 				w.introduce(t, addrA, 1, 6)
 			}
-			w.frames(100 * time.Millisecond)
+			w.frames(60 * time.Millisecond) // between two HELLOs
 			w.shake(addrA, 1, frame.Handshake{Kind: frame.HandshakeConfirm, Sender: 5, Receiver: told.Sender, Check: told.Check})
 			sent := w.frames(time.Millisecond)
 			if len(sent) != 1 {
