@@ -90,6 +90,9 @@ func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 	hidden := x.state == slotHidden && x.id == w
 	acked := (x.state == slotMissing || hidden) && x.acked && x.id == w
 	late := w != f.ids.newest && !hidden // else the first copy is behind the snap length
+	if s.head.Control == frame.ControlBell {
+		late = false // its sender left the id out, to find who acknowledges what did not come
+	}
 	if late {
 		f.late++
 		f.mark(markLate, Mark{At: s.at, ID: f.shown(w), Height: f.height(w), Record: s.record})
