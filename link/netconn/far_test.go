@@ -84,6 +84,9 @@ func TestFarCopy(t *testing.T) {
 		loss  float64
 		least float64 // Mbit/s of 100
 	}{{100 * time.Millisecond, 0, 90}, {100 * time.Millisecond, 0.01, 88}, {300 * time.Millisecond, 0, 88}, {300 * time.Millisecond, 0.01, 75}} {
+		if testing.Short() && (c.loss > 0 || c.trip > 100*time.Millisecond) {
+			continue // each takes a minute with the race detector
+		}
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 1)
 			w.far(100e6, c.trip, c.loss)
