@@ -32,10 +32,12 @@ func TestLettersAreUnderWayTogether(t *testing.T) {
 			}
 			time.Sleep(time.Duration(2*c.trips-1)*way + way/5)
 			synctest.Wait()
+			synctest.Wait()
 			if n := len(there.came()); n != c.letters {
 				t.Errorf("%d of %d letters of %d bytes came after %d trips", n, c.letters, c.size, c.trips)
 			}
 			time.Sleep(time.Second)
+			synctest.Wait()
 			b.once(t, nil)
 			if most := time.Duration(2*c.trips)*way + way/2; last > most {
 				t.Errorf("%d letters of %d bytes took %v, want %v", c.letters, c.size, last, most)
@@ -90,9 +92,11 @@ func TestLettersInOrder(t *testing.T) {
 				there.channel(0).Mail(got[1].letter(p.toA.Life(), want[1][i]))
 				if r.IntN(10) == 0 {
 					time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+					synctest.Wait()
 				}
 			}
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			for i, came := range [][]string{there.came(), here.came()} {
 				if !slices.Equal(came, want[i]) {
 					t.Errorf("seed %d, MTU %d: %d letters of %d came, or not in order", seed, mtu, len(came), len(want[i]))
@@ -131,8 +135,10 @@ func TestLettersOfAnotherLife(t *testing.T) {
 				for _, text := range before {
 					here.channel(0).Mail(got.letter(p.toB.Life(), text))
 					time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond)
+					synctest.Wait()
 				}
 				time.Sleep(time.Duration(r.IntN(8)) * time.Millisecond)
+				synctest.Wait()
 				end(p)
 				if name == "restart" {
 					read := there.came()
@@ -142,6 +148,7 @@ func TestLettersOfAnotherLife(t *testing.T) {
 				}
 				p.net.Link(addrA, addrB, simnet.Link{Latency: time.Millisecond})
 				time.Sleep(5 * time.Second)
+				synctest.Wait()
 				read := there.came()
 				got.mu.Lock()
 				if n := len(got.settled) + len(got.failed); n != len(before) || len(got.failed) > 0 && len(read) < len(got.settled) || !slices.Equal(read[:len(got.settled)], got.settled) {
@@ -154,6 +161,7 @@ func TestLettersOfAnotherLife(t *testing.T) {
 					here.channel(0).Mail(later.letter(p.toB.Life(), text))
 				}
 				time.Sleep(time.Second)
+				synctest.Wait()
 				later.once(t, nil)
 				if came := there.came()[len(read):]; !slices.Equal(came, after) {
 					t.Errorf("%s, seed %d: %d of %d letters came to the new life, or not in order", name, seed, len(came), len(after))
@@ -175,14 +183,17 @@ func TestLettersAcrossNoService(t *testing.T) {
 		for range 5 { // before anything is known of the peer, and after
 			here.channel(0).Mail(early.letter(p.toB.Life(), "to nowhere"))
 			time.Sleep(time.Second)
+			synctest.Wait()
 		}
 		early.once(t, ErrNoService)
 		serve(t, p.b, there)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		for range 5 {
 			here.channel(0).Mail(late.letter(p.toB.Life(), "letter"))
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		late.once(t, nil)
 		if n := len(there.came()); n != 5 {
 			t.Errorf("%d of 5 letters came", n)
