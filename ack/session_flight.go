@@ -167,6 +167,11 @@ func (f *Flight) Track(now Instant, bytes int) (id uint32) {
 	if f.withholds() {
 		f.withhold()
 	}
+	return f.track(now, bytes)
+}
+
+// track takes the next id for a frame, which is not withheld.
+func (f *Flight) track(now Instant, bytes int) (id uint32) {
 	if f.InFlight() == 0 {
 		f.oldest, f.progress, f.looked = f.next, now, now
 	}
@@ -182,7 +187,6 @@ func (f *Flight) take() (id uint32) {
 	if int(f.next-f.oldest) > len(f.frames) {
 		f.grow()
 	}
-	*f.frame(id) = flightFrame{id: id}
 	return id
 }
 
@@ -195,7 +199,7 @@ func (f *Flight) begin(now Instant, id uint32, bytes int) {
 // TrackRun takes the next ids for frames of that many bytes, no more than most, as long as one of limit bytes may leave. It returns how many.
 func (f *Flight) TrackRun(now Instant, limit, bytes, most int) (n int) {
 	for ; n < most && f.Limit(now, limit) == Open && !f.withholds(); n++ {
-		f.Track(now, bytes)
+		f.track(now, bytes)
 	}
 	return n
 }

@@ -4,7 +4,7 @@ const (
 	// withholdFrom is how many frames are in flight at least when an id is withheld: fewer harm nobody. Arbitrary.
 	withholdFrom = 16
 	// withholdFirst is how many ids at most are used before the first one is withheld, and withholdChance how many more than withholdRounds times
-	// what is in flight before another one is. Arbitrary: who lies is found within some round trips, and one frame of a thousand is one more.
+	// what is in flight before another one is. Arbitrary: a peer that lies is found within some round trips, and for some thousand frames one more is sent.
 	withholdFirst  = 64
 	withholdChance = 1024
 	withholdRounds = 8
@@ -13,8 +13,8 @@ const (
 // withheld is an id that is used late. A peer that acknowledges frames before they came has them sent faster than the path carries them, at the
 // cost of all others (RFC 9000 section 21.4). It cannot know which id has not left.
 //
-// A later frame is sent in place of the one that is withheld. An acknowledgement of that one says that this one is missing, and now it leaves, without
-// messages: no data waits for it.
+// The next frame gets the id after the withheld one. When the peer acknowledges a later id, a frame without messages leaves under the withheld
+// one: no data waits for it.
 type withheld struct {
 	id     uint32
 	has    bool
@@ -65,12 +65,13 @@ func (f *Flight) chance(n uint32) uint32 {
 
 // withholds reports whether the next id is withheld: on paths that others may use too.
 func (f *Flight) withholds() bool {
-	return f.next-f.cfg.Epoch > f.withheld.after && f.far && f.cfg.Random != nil && !f.withheld.has && f.wire.n >= withholdFrom && int(f.next-f.oldest)+2 <= f.window
+	return f.far && f.next-f.cfg.Epoch > f.withheld.after && f.cfg.Random != nil && !f.withheld.has && f.wire.n >= withholdFrom && int(f.next-f.oldest)+2 <= f.window
 }
 
 func (f *Flight) withhold() {
 	w := &f.withheld
 	w.id, w.has, w.leaves = f.take(), true, false
+	*f.frame(w.id) = flightFrame{id: w.id}
 	w.after = f.next - f.cfg.Epoch + uint32(withholdRounds*f.wire.n) + f.chance(withholdChance)
 }
 

@@ -33,8 +33,8 @@ func (s *sending) spare() int {
 // checked reports whether the frame at hand had a checksum, which was right.
 func (r *receiving) checked() bool { return r.scratch.checksum }
 
-// lostChecksum reports whether a frame of the handshake says that it has a checksum and had none, or says nothing and ends with what may be
-// one, which matters to a side that wants them. A HELLO with a check may be a WELCOME of which a part became zero, what it says of checksums as well.
+// lostChecksum reports whether the network changed what a frame of the handshake says of its checksum. The frame says that it has one, and had none. Or, where
+// this side wants checksums: it says that it has none, and ends with what may be one; or it is a HELLO with a check, as a WELCOME is of which a part became zero.
 func lostChecksum(f *frame.Frame, h *frame.Handshake, had, wants bool) bool {
 	if had || h.Checks {
 		return !had

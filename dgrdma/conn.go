@@ -75,7 +75,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	if prof.Session && e.transport.MayNarrow(p.Addr) {
 		c.sure = min(c.most, c.narrow)
 	}
-	c.far = !e.transport.IsNear(p.Addr)
+	c.routed = !e.transport.IsNear(p.Addr)
 	c.size.Store(p.Size)
 	c.entry.of = &e.sched
 	c.entry.Init(c)

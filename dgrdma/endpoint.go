@@ -73,7 +73,7 @@ type Endpoint struct {
 	gone          Counters // of closed connections, and of frames that belong to none
 	goneTimes     Times    // of closed connections
 	discoveries   map[transport.Addr]*discovery
-	introductions []*introduction // of peers that were found, oldest first; guarded by mu
+	introductions []*introduction // of peers that were found, oldest first
 }
 
 // New starts an endpoint on a transport, which it owns from then on and closes.

@@ -117,7 +117,7 @@ func (w waiting) Quiet() ack.Instant { return w.sent.Quiet() }
 func (w waiting) Timeouts() int      { return w.sent.Timeouts() }
 func (w waiting) Longest() int       { return w.longest() }
 func (w waiting) RoundTrip() time.Duration {
-	if trip := w.sent.RTT().Smoothed(); trip > 0 || !w.terms.far {
+	if trip := w.sent.RTT().Smoothed(); trip > 0 || !w.terms.routed {
 		return trip
 	}
 	return firstTimeout / 2 // twice that is waited for an answer

@@ -15,8 +15,8 @@ import (
 // the id 0 that asks for a session, with all that it takes against loss, until it fails for that
 // answer.
 
-// findTime is how long an address is asked for its id, where that is near eleven times, and else three times. Arbitrary: with 25 % loss both ways one of
-// ten thousand inquiries finds nothing where it is near, and with 2 % where it is not.
+// findTime is how long an address is asked for its id: eleven times if it is near, and else three times. Arbitrary: one of ten thousand inquiries finds nothing
+// with 25 % loss both ways if it is near, and else with 2 %.
 const findTime = 3 * time.Second
 
 // discovery is the question which endpoint is at an address, and how many wait for the answer.

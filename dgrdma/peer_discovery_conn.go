@@ -21,25 +21,18 @@ type discoveryConn struct {
 	rx discoveryReceiving
 }
 
-const (
-	// nearQuestion, which grows by slowerQuestion up to mostQuestion, is the time between two questions, and farQuestion where nothing says that a round trip is short: as between two HELLOs of a
-	// connection, but for the end, as a question is over soon.
-	nearQuestion   = 20 * time.Millisecond
-	mostQuestion   = 320 * time.Millisecond
-	farQuestion    = time.Second
-	slowerQuestion = 4
-)
+// mostQuestion is the longest time between two questions where no router is on the way. It is shorter than between two HELLOs of a connection, as a question
+// is over soon.
+const mostQuestion = 320 * time.Millisecond
 
-// pause returns the time after the question that has just left.
+// pause returns the time after the question that has just left, as after a HELLO of a connection.
 func (a *discoverySending) pause() time.Duration {
-	if a.terms.far {
-		return farQuestion
+	if a.terms.routed {
+		return session.RoutedRetry
 	}
-	wait := nearQuestion
+	wait := session.NearRetry
 	for range a.tries {
-		if wait *= slowerQuestion; wait >= mostQuestion {
-			return mostQuestion
-		}
+		wait = min(session.Slower*wait, mostQuestion)
 	}
 	return wait
 }

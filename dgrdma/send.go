@@ -90,7 +90,7 @@ func (s *sending) init(t *terms, a agenda, b *outgoing.Batch) {
 // start begins with a peer of which nothing is known.
 func (s *sending) start(now ack.Instant) {
 	p := &s.terms.profile
-	s.ctl = s.terms.cfg.controller(p, s.terms.most, s.terms.far)
+	s.ctl = s.terms.cfg.controller(p, s.terms.most, s.terms.routed)
 	s.wire.start(now)
 	s.nextTxn = p.FirstTransaction
 	s.kind.begin(now)
@@ -160,7 +160,7 @@ func (s *sending) settled(now ack.Instant, id uint32, fin *finished) {
 // something else can be posted.
 func (s *sending) abandon(now ack.Instant, fin *finished, err error) {
 	// A new one, for the old one would wait for what was in flight.
-	ctl := s.terms.cfg.controller(&s.terms.profile, s.terms.most, s.terms.far)
+	ctl := s.terms.cfg.controller(&s.terms.profile, s.terms.most, s.terms.routed)
 	s.forfeit(fin, err)
 	s.ctl = ctl
 	s.wire.forget(now)

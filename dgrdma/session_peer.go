@@ -187,7 +187,7 @@ func (p *sessionPeer) begin(now ack.Instant, s spoken, fin *finished) {
 	tx, rx := &p.tx, &p.rx
 	if tx.err != nil {
 		tx.reopen()
-		tx.ctl = tx.terms.cfg.controller(&tx.terms.profile, tx.terms.most, tx.terms.far)
+		tx.ctl = tx.terms.cfg.controller(&tx.terms.profile, tx.terms.most, tx.terms.routed)
 	}
 	tx.beginSession(now, s)
 	tx.refuse(fin)

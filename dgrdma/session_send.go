@@ -75,7 +75,7 @@ func (n *sessionSending) open() bool { return n.m.State >= session.Confirming }
 func (n *sessionSending) at(now ack.Instant) session.At {
 	trip, _ := n.answered(now)
 	return session.At{
-		Now: now, Next: n.sent.Next(), Posted: n.pending(), Takes: true, Pause: max(n.mostTimeout(), leastPause), Far: n.terms.far, Trip: trip,
+		Now: now, Next: n.sent.Next(), Posted: n.pending(), Takes: true, Pause: max(n.mostTimeout(), leastPause), Routed: n.terms.routed, Trip: trip,
 	}
 }
 

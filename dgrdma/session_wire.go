@@ -27,7 +27,7 @@ const firstTimeout = time.Second
 func (n *sessionSending) initSent(now ack.Instant) {
 	p := &n.terms.profile
 	var first time.Duration
-	if n.terms.far {
+	if n.terms.routed {
 		first = firstTimeout
 	}
 	n.frames.Number(now, ack.FlightConfig{

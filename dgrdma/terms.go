@@ -23,7 +23,7 @@ type terms struct {
 	emptyIndex uint16 // index of a message without data
 	marks      bool   // the transport sends marks of congestion (ECN), and tells them
 	mayCheck   bool   // frames have a checksum if the peer's have
-	far        bool   // nothing says that a round trip is short
+	routed     bool   // a router may be on the way: nothing says that a round trip is short
 
 	channels channels // of the endpoint's services
 

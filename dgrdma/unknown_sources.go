@@ -105,7 +105,7 @@ func (e *Endpoint) meetSession(now ack.Instant, f *frame.Frame, h frame.Handshak
 // welcomeUnnamed answers a HELLO for whoever is here, which would be welcome under the endpoint's own id, as it would be answered then, and says who is here.
 // It reports whether it did: else the source hears the id, and asks again under that.
 func (e *Endpoint) welcomeUnnamed(now ack.Instant, f *frame.Frame, h frame.Handshake, p Peer) (answered bool) {
-	if h.Checks && !e.checksum || !e.localServices.to(!e.gate.MayWrite()).HasRoom() {
+	if lostChecksum(f, &h, e.checksum, e.mayCheck()) || !e.localServices.to(!e.gate.MayWrite()).HasRoom() {
 		return false
 	}
 	key := peerKey{ids{e.cfg.ID, f.Src}, p.Addr}
@@ -133,7 +133,7 @@ func (e *Endpoint) welcomeOf(now ack.Instant, key peerKey, initiator session.Epo
 		if tx.closed || tx.reporting {
 			return w, false
 		}
-		tx.welcomed = unlisted // as to those who may write it is not
+		tx.welcomed = unlisted // it lists the services for a guest, which this peer may not be: it is told the list again
 		m = tx.m
 	}
 	e.epochs.with(key, now, func(all session.Epochs) { w, ok = m.Welcomes(all, initiator) })

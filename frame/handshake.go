@@ -129,19 +129,19 @@ type Refusal struct {
 	Why  uint8
 }
 
-// identityAt is where a list of services has an identity.
-const identityAt = ServicesSize - RefusalSize
+// lastServiceAt is where a list of services has the last one. Where there are fewer, an identity or a round trip may be there.
+const lastServiceAt = ServicesSize - RefusalSize
 
 // PutIdentity writes who the sender is to a list of services, which has room for it: in the place of the last service, as a [Refusal]. In the WELCOME
 // that answers a HELLO to the id 0, it is the endpoint that is there. In that HELLO it has no id: it asks for such a WELCOME.
-func PutIdentity(list []byte, r Refusal) { r.Put(list[identityAt:]) }
+func PutIdentity(list []byte, r Refusal) { r.Put(list[lastServiceAt:]) }
 
 // Identity returns who the sender of a WELCOME from the id 0 is. Not ok: f is no such frame, or does not say that.
 func (f *Frame) Identity() (r Refusal, ok bool) {
 	if f.Src != 0 {
 		return Refusal{}, false
 	}
-	b, ok := f.identityOf(HandshakeWelcome)
+	b, ok := f.lastService(HandshakeWelcome)
 	if !ok {
 		return Refusal{}, false
 	}
@@ -151,14 +151,14 @@ func (f *Frame) Identity() (r Refusal, ok bool) {
 
 // AsksIdentity reports whether f is a HELLO to the id 0 that asks for a WELCOME with an identity.
 func (f *Frame) AsksIdentity() bool {
-	b, ok := f.identityOf(HandshakeHello)
+	b, ok := f.lastService(HandshakeHello)
 	return ok && f.Dst == 0 && b[0] == refusalMark
 }
 
-// PutTrip writes how many microseconds the answer to the sender's HELLO took, at most, and not 0, to a list of services, which has room for it: in the place of the last service 0x54, three
-// zeros, and the number in 32 bits. A CONFIRM says so: its receiver has measured nothing yet.
+// PutTrip writes how many microseconds the answer to the sender's HELLO took, at most, and not 0, to a list of services, which has room for it. In the
+// place of the last service are 0x54, three zeros, and the number in 32 bits. A CONFIRM says so: its receiver has measured nothing yet.
 func PutTrip(list []byte, micros uint32) {
-	b := list[identityAt:ServicesSize]
+	b := list[lastServiceAt:ServicesSize]
 	clear(b)
 	b[0] = tripMark
 	binary.LittleEndian.PutUint32(b[4:], micros)
@@ -166,15 +166,15 @@ func PutTrip(list []byte, micros uint32) {
 
 // Trip returns that of a CONFIRM; 0: it does not say so.
 func (f *Frame) Trip() (micros uint32) {
-	b, ok := f.identityOf(HandshakeConfirm)
+	b, ok := f.lastService(HandshakeConfirm)
 	if !ok || b[0] != tripMark {
 		return 0
 	}
 	return binary.LittleEndian.Uint32(b[4:])
 }
 
-// identityOf returns the place of the identity in f, or of what has its place, if it is a frame of that kind and there may be one.
-func (f *Frame) identityOf(k HandshakeKind) (b []byte, ok bool) {
+// lastService returns the place of the last service in f, if f is of that kind and its list leaves the place free.
+func (f *Frame) lastService(k HandshakeKind) (b []byte, ok bool) {
 	h, ok := f.Handshake()
 	if !ok || h.Kind != k {
 		return nil, false
@@ -183,7 +183,7 @@ func (f *Frame) identityOf(k HandshakeKind) (b []byte, ok bool) {
 	if !ok || !s.HasRoom() {
 		return nil, false
 	}
-	return f.Rest()[identityAt:ServicesSize], true
+	return f.Rest()[lastServiceAt:ServicesSize], true
 }
 
 const (

@@ -166,17 +166,17 @@ func TestIdentityOnTheWire(t *testing.T) {
 	}{
 		{name: "a question", src: 1, h: hello, asks: true},
 		{name: "a question to an endpoint", dst: 2, src: 1, h: hello},
-		{name: "a question without a mark", src: 1, h: hello, change: func(b []byte) []byte { b[identityAt] = 0; return b }},
+		{name: "a question without a mark", src: 1, h: hello, change: func(b []byte) []byte { b[lastServiceAt] = 0; return b }},
 		{name: "a question that is cut", src: 1, h: hello, change: func(b []byte) []byte { return b[:len(b)-1] }},
 		{name: "a question with many services", src: 1, h: hello, services: MostServices - 1, asks: true},
 		{name: "a question with as many services as can be", src: 1, h: hello, services: MostServices},
 		{name: "an answer", dst: 1, h: answer, has: true},
 		{name: "an answer of an endpoint", dst: 1, src: 5, h: answer},
 		{name: "an answer with as many services as can be", dst: 1, h: answer, services: MostServices},
-		{name: "an answer without a mark", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt] = 0; return b }},
-		{name: "an answer with a reason", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt+1] = 1; return b }},
-		{name: "an answer of no id", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt+2] = 0; return b }},
-		{name: "an answer of too much memory", dst: 1, h: answer, change: func(b []byte) []byte { b[identityAt+8] = 2; return b }},
+		{name: "an answer without a mark", dst: 1, h: answer, change: func(b []byte) []byte { b[lastServiceAt] = 0; return b }},
+		{name: "an answer with a reason", dst: 1, h: answer, change: func(b []byte) []byte { b[lastServiceAt+1] = 1; return b }},
+		{name: "an answer of no id", dst: 1, h: answer, change: func(b []byte) []byte { b[lastServiceAt+2] = 0; return b }},
+		{name: "an answer of too much memory", dst: 1, h: answer, change: func(b []byte) []byte { b[lastServiceAt+8] = 2; return b }},
 		{name: "a CONFIRM", dst: 1, h: Handshake{Kind: HandshakeConfirm, Sender: 7, Receiver: 9}},
 	} {
 		var s Services
@@ -239,8 +239,8 @@ func TestTripOnTheWire(t *testing.T) {
 		}
 	}
 	PutTrip(said, 300_000)
-	if want := bytesOf(t, "54 000000 e0930400 00000000"); string(said[identityAt:]) != string(want) {
-		t.Errorf("% x, want % x", said[identityAt:], want)
+	if want := bytesOf(t, "54 000000 e0930400 00000000"); string(said[lastServiceAt:]) != string(want) {
+		t.Errorf("% x, want % x", said[lastServiceAt:], want)
 	}
 }
 

@@ -41,7 +41,7 @@ func checkControl(b []byte) error {
 		if n > MostRanges {
 			return bad(22, BadRanges)
 		}
-		if len(b) < ackSize+n*rangeSize+marksOf(b) {
+		if len(b) < ackSize+n*rangeSize+marksOf(b[19]) {
 			return bad(22, ShortControl)
 		}
 		// The id after the cumulative acknowledgement did not arrive, or it would be part of that.
@@ -81,7 +81,7 @@ func ControlSize(b []byte) (n int, ok bool) {
 		if len(b) < n {
 			return 0, false
 		}
-		n += int(binary.LittleEndian.Uint16(b[22:]))*rangeSize + marksOf(b)
+		n += int(binary.LittleEndian.Uint16(b[22:]))*rangeSize + marksOf(b[19])
 	case ControlProbe:
 		if len(b) < n {
 			return 0, false
@@ -124,9 +124,9 @@ type Marks struct {
 
 const marksFlag = 2 // in byte 19 of an ACK
 
-// marksOf returns the length of the marks of an ACK.
-func marksOf(b []byte) int {
-	if b[19]&marksFlag != 0 {
+// marksOf returns the length of the marks of an ACK with those bits in byte 19.
+func marksOf(bits byte) int {
+	if bits&marksFlag != 0 {
 		return marksSize
 	}
 	return 0
@@ -161,17 +161,17 @@ func (f *SessionFrame) SessionAck() (a SessionAck, ok bool) {
 	b := f.body
 	le := binary.LittleEndian
 	n := int(le.Uint16(b[4:])) * rangeSize
-	if b[1]&marksFlag != 0 {
-		m := b[ackSize-SessionHeaderSize+n:]
-		a.Marks = Marks{le.Uint32(m), le.Uint32(m[4:])}
-	}
-	return SessionAck{
+	a = SessionAck{
 		Again:  b[1]&1 != 0,
 		Copy:   b[1] & copyMask >> copyShift,
 		Delay:  int(le.Uint16(b[2:])),
 		Ranges: Ranges{b[ackSize-SessionHeaderSize:][:n], f.Ack},
-		Marks:  a.Marks,
-	}, true
+	}
+	if marksOf(b[1]) > 0 {
+		m := b[ackSize-SessionHeaderSize+n:]
+		a.Marks = Marks{le.Uint32(m), le.Uint32(m[4:])}
+	}
+	return a, true
 }
 
 // PutSessionAckFrame writes an ACK to b, and returns how long it is. Ranges are ascending, and none touches another. They begin more than one

@@ -194,10 +194,7 @@ func (f *SessionFrame) Padding() []byte {
 	case NoControl:
 	case ControlAck:
 		a, _ := f.SessionAck()
-		said = ackSize - SessionHeaderSize + a.Ranges.Len()*rangeSize
-		if f.body[1]&marksFlag != 0 {
-			said += marksSize
-		}
+		said = ackSize - SessionHeaderSize + a.Ranges.Len()*rangeSize + marksOf(f.body[1])
 	case ControlProbe: // its zeros are what it asks with
 	default:
 		said = controlSizes[f.Control] - SessionHeaderSize

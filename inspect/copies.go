@@ -89,10 +89,8 @@ func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 	x := f.ids.at(w)
 	hidden := x.state == slotHidden && x.id == w
 	acked := (x.state == slotMissing || hidden) && x.acked && x.id == w
-	late := w != f.ids.newest && !hidden // else the first copy is behind the snap length
-	if s.head.Control == frame.ControlBell {
-		late = false // its sender left the id out, to find who acknowledges what did not come
-	}
+	// A first copy may be behind the snap length, and a sender leaves out the id of a bell, to find a receiver that acknowledges what did not come.
+	late := w != f.ids.newest && !hidden && s.head.Control != frame.ControlBell
 	if late {
 		f.late++
 		f.mark(markLate, Mark{At: s.at, ID: f.shown(w), Height: f.height(w), Record: s.record})

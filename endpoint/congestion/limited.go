@@ -7,7 +7,7 @@ import (
 	"github.com/dgrdma/dgrdma/ack"
 )
 
-// Limited is a Controller that lets no more leave than a rate, whatever the one says that it stands before: what is sent again counts, too.
+// Limited bounds the rate at which another Controller lets frames leave. What is sent again counts, too.
 type Limited struct {
 	ack.Controller
 	pace pacing

@@ -153,7 +153,7 @@ func (m *minimumRTT) met(rtt time.Duration) queueing {
 	switch {
 	case rtt <= 0 || m.rtt < 0 || span < max(m.rtt/16, time.Millisecond/2):
 		return unknown
-	case rtt > m.rtt+min(span/4, max(m.rtt/16, time.Millisecond)): // a longest one of the radio's says little of the queue
+	case rtt > m.rtt+min(span/4, max(m.rtt/16, time.Millisecond)): // one frame that a radio held back for long says nothing of the queue
 		return filled
 	}
 	return empty

@@ -62,10 +62,10 @@ func TestRetries(t *testing.T) {
 	} {
 		m, e := Machine{}, &fixed{}
 		now := ack.Instant(time.Hour)
-		m.Connect(At{Now: now, Far: c.far}, e)
+		m.Connect(At{Now: now, Routed: c.far}, e)
 		kind := Hello
 		if c.s == Confirming {
-			m.Receive(At{Now: now, Far: c.far, Trip: c.trip}, e, &Frame{Kind: Welcome, Sender: remote, Receiver: told})
+			m.Receive(At{Now: now, Routed: c.far, Trip: c.trip}, e, &Frame{Kind: Welcome, Sender: remote, Receiver: told})
 			kind = Confirm
 		}
 		wait := c.first

@@ -45,8 +45,8 @@ type At struct {
 	// Pause bounds the time between two HELLOs, or CONFIRMs, while something is posted: where a peer is given up soon some have to leave
 	// before. 0: mostRetry.
 	Pause time.Duration
-	// Far: nothing says that a round trip is short.
-	Far bool
+	// Routed: a router may be on the way, and nothing says that a round trip is short.
+	Routed bool
 	// Trip is how long the peer took to answer, at most; 0: not known.
 	Trip time.Duration
 }

@@ -7,14 +7,16 @@ import (
 )
 
 const (
-	// nearRetry and farRetry are the time after which a HELLO is sent again. Of a path of which nothing is known RFC 6298 has a second (section 2.1): it may take
-	// as long. On a network that this machine is on it seldom does, but loses a frame, or the peer has not started yet.
-	nearRetry = 20 * time.Millisecond
-	farRetry  = time.Second
+	// NearRetry and RoutedRetry are the time after which a HELLO is sent again. Where a router may be on the way an answer may take a second (RFC 6298
+	// section 2.1). On a network of this machine it seldom does: a frame was lost, or the peer has not started yet.
+	NearRetry   = 20 * time.Millisecond
+	RoutedRetry = time.Second
+	// Slower is how many times as long as the wait before the next one is. Arbitrary: where an answer takes 0.3 s after all, three HELLOs leave before it
+	// comes.
+	Slower = 4
+
 	mostRetry = time.Second
 	idleRetry = 8 * time.Second // of HELLO, when nothing is posted
-	// slower is how much longer the next wait is than the one before. Arbitrary: where an answer takes 0.3 s after all, three HELLOs leave before it comes.
-	slower = 4
 )
 
 // retry is when HELLO or CONFIRM is sent again.
@@ -25,7 +27,7 @@ type retry struct {
 	trip time.Duration // how long its answer takes, at most, as far as is known
 }
 
-// wait begins to wait for an answer.
+// begin begins to wait for an answer.
 func (r *retry) begin(now ack.Instant, wait time.Duration) { r.at, r.wait = now.Add(wait), wait }
 
 // Retry sends HELLO or CONFIRM again when it is time for it, or now: for a path that has just opened, as by an agreed key.
@@ -40,7 +42,7 @@ func (m *Machine) Retry(at At, now bool) (o Output) {
 	case m.State == Asking:
 		most = idleRetry
 	}
-	m.retry.begin(at.Now, min(slower*m.retry.wait, most))
+	m.retry.begin(at.Now, min(Slower*m.retry.wait, most))
 	if m.State == Asking {
 		o.Reply = Frame{Kind: Hello, Sender: m.Local}
 	} else {
@@ -53,7 +55,7 @@ func (m *Machine) Retry(at At, now bool) (o Output) {
 func (m *Machine) Hurry(at At) {
 	if m.State == Asking && m.retry.wait > at.first() {
 		last := m.retry.at.Add(-m.retry.wait)
-		m.retry = retry{at: min(m.retry.at, max(at.Now, last.Add(at.first()))), wait: at.first() / slower}
+		m.retry = retry{at: min(m.retry.at, max(at.Now, last.Add(at.first()))), wait: at.first() / Slower}
 	}
 }
 
@@ -72,10 +74,10 @@ func (a *At) most() time.Duration {
 
 // first returns the time after the first of them.
 func (a *At) first() time.Duration {
-	if a.Far {
-		return min(farRetry, a.most())
+	if a.Routed {
+		return min(RoutedRetry, a.most())
 	}
-	return min(nearRetry, a.most())
+	return min(NearRetry, a.most())
 }
 
 // answer returns the time after the first CONFIRM: twice what the answer to HELLO took, if that is known.
@@ -83,10 +85,10 @@ func (a *At) answer() time.Duration {
 	if a.Trip == 0 {
 		return a.first()
 	}
-	return min(max(nearRetry, 2*a.Trip), a.most())
+	return min(max(NearRetry, 2*a.Trip), a.most())
 }
 
 // mayConfirm reports whether a RESET has a CONFIRM sent again: those to frames that followed the last one may be on their way.
 func (r *retry) mayConfirm(now ack.Instant) bool {
-	return r.last == 0 || now.Sub(r.last) >= max(nearRetry, r.trip/2)
+	return r.last == 0 || now.Sub(r.last) >= max(NearRetry, r.trip/2)
 }
