@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -128,7 +129,8 @@ type Config struct {
 	// Sealed connections, see Keys, need none and have none.
 	Checksum bool
 	// Entropy supplies random numbers. nil means the system's. It runs under locks: it
-	// must not call the endpoint. The first ids to peers of other kinds are made of them.
+	// must not call the endpoint. The endpoint calls it on one goroutine at a time.
+	// The first ids to peers of other kinds are made of them.
 	Entropy func() uint32
 }
 
@@ -209,8 +211,21 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	}
 	if f.Entropy == nil {
 		f.Entropy = systemEntropy
+	} else {
+		f.Entropy = oneAtATime(f.Entropy)
 	}
 	return f, f.Profile.Check()
+}
+
+// oneAtATime returns f for several goroutines: connections draw under their own locks, and a
+// generator of package rand serves one caller.
+func oneAtATime(f func() uint32) func() uint32 {
+	var mu sync.Mutex
+	return func() uint32 {
+		mu.Lock()
+		defer mu.Unlock()
+		return f()
+	}
 }
 
 func systemEntropy() uint32 {

@@ -29,13 +29,14 @@ func TestRestartOfOneOfOurs(t *testing.T) {
 			addr := [2]transport.Addr{simnet.Addr(1), simnet.Addr(2)}
 			n.Link(addr[0], addr[1], simnet.Link{Latency: time.Millisecond})
 			n.Link(addr[1], addr[0], simnet.Link{Latency: time.Millisecond})
-			dice := rand.New(rand.NewPCG(seed, 7))
+			lives := uint64(0)
 			open := func(i int, wire transport.Conn) (*dgrdma.Endpoint, *dgrdma.Conn) {
 				memory, err := dgrdma.NewRegion(1 << 16)
 				if err != nil {
 					t.Fatal(err)
 				}
-				e, err := dgrdma.New(wire, &dgrdma.Config{ID: frame.EndpointID(1 + i), Memory: memory, Entropy: dice.Uint32})
+				lives++
+				e, err := dgrdma.New(wire, &dgrdma.Config{ID: frame.EndpointID(1 + i), Memory: memory, Entropy: rand.New(rand.NewPCG(seed, 7+lives)).Uint32})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -254,13 +254,7 @@ func (s propertySecondLife) Write(b []byte) (int, error) {
 }
 
 func (w *propertyWorld) entropy(n *propertyNode) func() uint32 {
-	d := worlds.NewDice(w.plan.seed, uint64(100+n.index*1000+n.life))
-	var mu sync.Mutex
-	return func() uint32 {
-		mu.Lock()
-		defer mu.Unlock()
-		return d.Uint32()
-	}
+	return worlds.NewDice(w.plan.seed, uint64(100+n.index*1000+n.life)).Uint32
 }
 
 func (w *propertyWorld) connect(n, to *propertyNode) {

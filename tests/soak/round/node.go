@@ -126,13 +126,7 @@ func (n *node) config(mem *oracle.Memory, life int) *dgrdma.Config {
 }
 
 func entropy(seed uint64, node, life int) func() uint32 {
-	d := worlds.NewDice(seed, uint64(rollEntropy+1000*node)<<20|uint64(life))
-	var mu sync.Mutex
-	return func() uint32 {
-		mu.Lock()
-		defer mu.Unlock()
-		return d.Uint32()
-	}
+	return worlds.NewDice(seed, uint64(rollEntropy+1000*node)<<20|uint64(life)).Uint32
 }
 
 // drive turns an endpoint that has no goroutines.
