@@ -2,6 +2,7 @@ package ack
 
 import (
 	mathbits "math/bits"
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -24,7 +25,7 @@ const (
 type ReceivedIDs struct {
 	upTo uint32 // all ids up to it have arrived
 	// ahead has a bit for each id after upTo, by id modulo MostAhead; nil before the first frame that is out of order.
-	ahead *[MostAhead / 64]uint64
+	ahead *aheadBits
 	n     int    // bits in ahead
 	top   uint32 // the highest id in it
 
@@ -33,6 +34,11 @@ type ReceivedIDs struct {
 	lastAt   Instant
 	hasFrame bool
 }
+
+type aheadBits [MostAhead / 64]uint64
+
+// spareAhead has memory for frames out of order, without a bit that is set: most sessions need it now and then, few at the same time.
+var spareAhead = sync.Pool{New: func() any { return new(aheadBits) }}
 
 // Begin starts a session whose ids follow epoch. Memory for frames out of order is kept.
 func (w *ReceivedIDs) Begin(epoch uint32) {
@@ -70,7 +76,7 @@ func (w *ReceivedIDs) Arrive(now Instant, id uint32, copied uint8) {
 		return
 	}
 	if w.ahead == nil {
-		w.ahead = new([MostAhead / 64]uint64)
+		w.ahead = spareAhead.Get().(*aheadBits)
 	}
 	if w.n == 0 || int32(id-w.top) > 0 {
 		w.top = id
@@ -107,7 +113,8 @@ func (w *ReceivedIDs) advance() {
 
 // Trim gives back the memory for frames out of order, if there are none.
 func (w *ReceivedIDs) Trim() {
-	if w.n == 0 {
+	if w.n == 0 && w.ahead != nil {
+		spareAhead.Put(w.ahead)
 		w.ahead = nil
 	}
 }

@@ -21,8 +21,16 @@ func heapAfterGC() uint64 {
 }
 
 // TestIdlePeerMemory checks that a peer that moved a lot in both directions, and then nothing,
-// costs little.
+// costs little, also if frames came out of order.
 func TestIdlePeerMemory(t *testing.T) {
+	for name, wire := range map[string]simnet.Link{
+		"in order": {}, "out of order": {Latency: 200 * time.Microsecond, Reorder: 0.01, ReorderBy: 100 * time.Microsecond},
+	} {
+		t.Run(name, func(t *testing.T) { checkIdlePeerMemory(t, wire) })
+	}
+}
+
+func checkIdlePeerMemory(t *testing.T, wire simnet.Link) {
 	const peers, size, most = 100, 1 << 20, 6 << 10
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(1)
@@ -44,6 +52,8 @@ func TestIdlePeerMemory(t *testing.T) {
 		for i := range frame.EndpointID(peers) {
 			e := open(2 + i)
 			defer e.Close()
+			n.Link(simnet.Addr(1), simnet.Addr(uint32(2+i)), wire)
+			n.Link(simnet.Addr(uint32(2+i)), simnet.Addr(1), wire)
 			there, err := center.Connect(Peer{ID: 2 + i, Addr: simnet.Addr(uint32(2 + i)), Size: size + 4096})
 			if err != nil {
 				t.Fatal(err)

@@ -53,8 +53,11 @@ func (r *Receiver) Forget() {
 	r.fresh, r.urgent, r.marked, r.longest, r.confirmed = 0, false, false, 0, 0
 }
 
-// DropBatch forgets what the peer acknowledged in this batch.
-func (r *Receiver) DropBatch() { r.acks, r.hasUpTo = acksOf{}, false }
+// DropBatch forgets what the peer acknowledged in this batch, and gives back memory that was needed in it.
+func (r *Receiver) DropBatch() {
+	r.acks, r.hasUpTo = acksOf{}, false
+	r.arrived.Trim()
+}
 
 // HasSession reports whether there is a session.
 func (r *Receiver) HasSession() bool { return r.local != 0 }
