@@ -152,7 +152,7 @@ func (b *BBR) OnAppLimited(ack.Instant) { b.rates.appLimited() }
 func (b *BBR) OnAcked(now ack.Instant, order uint32, bytes int, rtt time.Duration) {
 	b.rates.acked(now, order, int64(bytes), rtt)
 	if rtt >= 0 {
-		b.loss.acked(int64(bytes), b.met(rtt))
+		b.loss.acked(int64(bytes), b.met(rtt), b.learns())
 	}
 }
 
@@ -160,7 +160,7 @@ func (b *BBR) OnAcked(now ack.Instant, order uint32, bytes int, rtt time.Duratio
 func (b *BBR) OnLost(now ack.Instant, order uint32, bytes int, timeout bool) {
 	sent := b.rates.lostFrame(order, int64(bytes))
 	if !timeout {
-		b.loss.lost(int64(bytes), b.met(b.rates.near(order)))
+		b.loss.lost(int64(bytes), b.met(b.rates.near(order)), b.learns())
 	}
 	b.startup.lost(order)
 	if sent != nil && b.probe.samples {
@@ -184,6 +184,7 @@ func (b *BBR) EndBatch(now ack.Instant) {
 		return
 	}
 	b.round.update(&s)
+	b.loss.base.age(now)
 	b.loss.heedMarks(&s)
 	b.loss.update(b, &s)
 	b.bandwidth.update(&s)

@@ -65,47 +65,58 @@ func (l *lossModel) heedMarks(s *sample) {
 // responded notes that less is sent, because of marks or losses.
 func (b *BBR) responded() { b.loss.heedFrom = b.rates.delivered }
 
-func (l *lossModel) acked(bytes int64, q queueing) {
+func (l *lossModel) acked(bytes int64, q queueing, learn bool) {
 	l.now.acked += bytes
 	if q != empty {
 		l.now.queuedAcked += bytes
-	} else {
+	} else if learn {
 		l.base.note(bytes, 0)
 	}
 }
 
-func (l *lossModel) lost(bytes int64, q queueing) {
+func (l *lossModel) lost(bytes int64, q queueing, learn bool) {
 	l.now.lost += bytes
 	if q != empty {
 		l.now.queuedLost += bytes
-	} else {
+	} else if learn {
 		l.base.note(0, bytes)
 	}
 }
 
+// learns reports whether what is lost beside an empty queue says what the path loses by chance: where no more is sent than arrives. The bursts of flows
+// that begin together overflow a queue that was empty when the frames beside those that are lost passed it.
+func (b *BBR) learns() bool { return b.state == Down || b.state == Cruise || b.state == ProbeRTT }
+
 // baseLoss is which share of frames the path loses while its queue is empty.
-type baseLoss struct{ acked, lost float64 }
+type baseLoss struct {
+	acked, lost [2]float64  // bytes: before, and now
+	since       ack.Instant // when now began
+}
 
-// baseMemory is of how many bytes it is: half of it is forgotten then. Arbitrary: at 1 % of loss ten losses.
-const baseMemory = 1 << 20
-
-// baseMost is the most that is believed: more is no path that somebody uses. Arbitrary.
-const baseMost = 0.15
+const (
+	// baseMemory is how many bytes become before at once. Arbitrary: at 1 % of loss ten losses.
+	baseMemory = 1 << 20
+	// baseDoubt is how many bytes are taken to have arrived before anything is known. Arbitrary: a loss or two of few frames say nothing.
+	baseDoubt = 32 << 10
+	// baseMost is the most that is believed: more is no path that somebody uses. Arbitrary.
+	baseMost = 0.15
+)
 
 func (p *baseLoss) note(acked, lost int64) {
-	p.acked += float64(acked)
-	p.lost += float64(lost)
-	if p.acked+p.lost > baseMemory {
-		p.acked /= 2
-		p.lost /= 2
+	p.acked[1] += float64(acked)
+	p.lost[1] += float64(lost)
+}
+
+// age forgets what is old, also where little is learned: who does not see the empty queue any more knows as little of its losses as of its round trip.
+func (p *baseLoss) age(now ack.Instant) {
+	if p.acked[1]+p.lost[1] > baseMemory || now.Sub(p.since) > minRTTMemory {
+		p.acked, p.lost, p.since = [2]float64{p.acked[1], 0}, [2]float64{p.lost[1], 0}, now
 	}
 }
 
 func (p *baseLoss) share() float64 {
-	if p.acked+p.lost == 0 {
-		return 0
-	}
-	return min(p.lost/(p.acked+p.lost), baseMost)
+	lost := p.lost[0] + p.lost[1]
+	return min(lost/(p.acked[0]+p.acked[1]+lost+baseDoubt), baseMost)
 }
 
 // baseKnown is from which share on a path is known to lose frames. Arbitrary.

@@ -22,6 +22,53 @@ func TestBaseLoss(t *testing.T) {
 	}
 }
 
+// TestBaseLossAges checks that a flow which knew that its path loses frames by chance does not take for chance what others make it lose: they get as
+// much as it has, although the queue is never empty again.
+func TestBaseLossAges(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, others := range []int{3, 15} {
+			b := newBottleneck(seed, 10e6, 10e6/8*.04)
+			b.loss = .12
+			ctl := NewBBR(testMTU, seed)
+			b.flow(ctl, 40*ms, 0)
+			b.run(20 * time.Second)
+			if got := ctl.loss.base.share(); got < .08 {
+				t.Errorf("seed %d: a path that loses .12 by chance is taken to lose %.3f", seed, got)
+			}
+			b.loss = 0
+			for i := range others {
+				b.flow(NewBBR(testMTU, seed+uint64(10+i)), 40*ms, 20*time.Second+time.Duration(i)*10*ms)
+			}
+			b.run(50 * time.Second)
+			r := b.rates(90 * time.Second)
+			if j := jain(r); j < .9 {
+				t.Errorf("seed %d, %d others: Jain's index is %.3f of %v Mbit/s: %v", seed, others, j, mbit(r), ctl)
+			}
+		}
+	}
+}
+
+// TestBaseLossOfStartup checks that nothing is learned of chance while more is sent than arrives.
+func TestBaseLossOfStartup(t *testing.T) {
+	for state := Startup; state <= ProbeRTT; state++ {
+		b := NewBBR(testMTU, 1)
+		b.state = state
+		b.path.rtt, b.path.longest[1] = 40*ms, 80*ms
+		b.bandwidth.highest[1] = 1e6
+		for order := range uint32(2000) {
+			b.OnSent(0, order, testMTU)
+			if order%8 == 7 {
+				b.OnLost(0, order-4, testMTU, false)
+			} else if order%8 != 3 {
+				b.OnAcked(0, order, testMTU, 40*ms)
+			}
+		}
+		if got, want := b.loss.base.share() > .1, state == Down || state == Cruise || state == ProbeRTT; got != want {
+			t.Errorf("%v: %.3f is taken for chance", state, b.loss.base.share())
+		}
+	}
+}
+
 // TestPolicer checks that a path without a queue, which drops what is too much, is not flooded.
 func TestPolicer(t *testing.T) {
 	b := newBottleneck(4, 20e6, 2*testMTU)
