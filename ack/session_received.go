@@ -2,7 +2,6 @@ package ack
 
 import (
 	mathbits "math/bits"
-	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -25,9 +24,10 @@ const (
 type ReceivedIDs struct {
 	upTo uint32 // all ids up to it have arrived
 	// ahead has a bit for each id after upTo, by id modulo MostAhead; nil before the first frame that is out of order.
-	ahead *aheadBits
-	n     int    // bits in ahead
-	top   uint32 // the highest id in it
+	ahead  *aheadBits
+	memory *AheadMemory // nil: it has its own
+	n      int          // bits in ahead
+	top    uint32       // the highest id in it
 
 	// last is the frame that arrived last, at lastAt, without its Delay. Before the first frame it is the epoch.
 	last     Echo
@@ -37,16 +37,38 @@ type ReceivedIDs struct {
 
 type aheadBits [MostAhead / 64]uint64
 
-// spareAhead has memory for frames out of order, without a bit that is set: most sessions need it now and then, few at the same time.
-var spareAhead = sync.Pool{New: func() any { return new(aheadBits) }}
+// AheadMemory is memory for frames out of order that no session needs now: most need it now and then, few at the same time. It belongs to
+// the goroutine that receives for all of them.
+type AheadMemory struct{ spare []*aheadBits } // without a bit that is set
+
+// mostSpare is of how many sessions memory is kept. Arbitrary.
+const mostSpare = 16
+
+func (m *AheadMemory) take() *aheadBits {
+	if m == nil || len(m.spare) == 0 {
+		return new(aheadBits)
+	}
+	n := len(m.spare) - 1
+	bits := m.spare[n]
+	m.spare = m.spare[:n]
+	return bits
+}
+
+func (m *AheadMemory) give(bits *aheadBits) {
+	if m != nil && len(m.spare) < mostSpare {
+		m.spare = append(m.spare, bits)
+	}
+}
+
+// Share has w take memory for frames out of order from m, and give it back there.
+func (w *ReceivedIDs) Share(m *AheadMemory) { w.memory = m }
 
 // Begin starts a session whose ids follow epoch. Memory for frames out of order is kept.
 func (w *ReceivedIDs) Begin(epoch uint32) {
-	ahead := w.ahead
 	if w.n > 0 {
-		clear(ahead[:])
+		clear(w.ahead[:])
 	}
-	*w = ReceivedIDs{upTo: epoch, last: Echo{ID: epoch}, ahead: ahead}
+	*w = ReceivedIDs{upTo: epoch, last: Echo{ID: epoch}, ahead: w.ahead, memory: w.memory}
 }
 
 // UpTo returns the cumulative acknowledgement.
@@ -76,7 +98,7 @@ func (w *ReceivedIDs) Arrive(now Instant, id uint32, copied uint8) {
 		return
 	}
 	if w.ahead == nil {
-		w.ahead = spareAhead.Get().(*aheadBits)
+		w.ahead = w.memory.take()
 	}
 	if w.n == 0 || int32(id-w.top) > 0 {
 		w.top = id
@@ -114,7 +136,7 @@ func (w *ReceivedIDs) advance() {
 // Trim gives back the memory for frames out of order, if there are none.
 func (w *ReceivedIDs) Trim() {
 	if w.n == 0 && w.ahead != nil {
-		spareAhead.Put(w.ahead)
+		w.memory.give(w.ahead)
 		w.ahead = nil
 	}
 }

@@ -198,6 +198,42 @@ func TestReceivedIDsMemory(t *testing.T) {
 	}
 }
 
+// TestAheadMemory checks that sessions share memory for frames out of order, that none has a frame of another, and that little is kept.
+func TestAheadMemory(t *testing.T) {
+	var m AheadMemory
+	sessions := make([]ReceivedIDs, 2*mostSpare)
+	for i := range sessions {
+		w := &sessions[i]
+		w.Share(&m)
+		w.Begin(uint32(i))
+		w.Arrive(0, uint32(i)+2, 0)
+		if i%2 == 1 {
+			w.Begin(uint32(i)) // the session ends with a frame missing
+		} else {
+			w.Arrive(0, uint32(i)+1, 0)
+		}
+	}
+	for i := range sessions {
+		sessions[i].Trim()
+	}
+	if len(m.spare) != mostSpare {
+		t.Errorf("memory of %d sessions is kept, want %d", len(m.spare), mostSpare)
+	}
+	for i := range sessions {
+		w := &sessions[i]
+		w.Begin(0)
+		w.Arrive(0, 3, 0)
+		for id := uint32(1); id < MostAhead; id++ {
+			if want := id == 3; (w.Check(id) == Copied) != want {
+				t.Fatalf("session %d: id %d arrived: %v", i, id, !want)
+			}
+		}
+	}
+	if len(m.spare) != 0 {
+		t.Errorf("memory of %d sessions is not used", len(m.spare))
+	}
+}
+
 // windowStep is how frames arrive in a step of a test.
 type windowStep struct {
 	kind uint8  // one; some, the first ones first; some, the last ones first; all that are missing; a session begins

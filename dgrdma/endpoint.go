@@ -62,7 +62,8 @@ type Endpoint struct {
 	last      *Conn   // whose frame came last: mostly the next is his too
 	scratch   []frame.Seq
 	ackedIDs  []uint32
-	acks      session.AckLog    // of this batch
+	acks      session.AckLog // of this batch
+	ahead     ack.AheadMemory
 	heardDone finished          // what is done by a batch: on the stack it would escape
 	unknown   Counters          // of frames that belong to no connection
 	replies   admission.Answers // to unknown sources, at the end of the batch

@@ -26,7 +26,7 @@ func newSessionPeer(c *Conn, learned bool) *sessionPeer {
 		p.tx.welcomed = unlisted // as far as is known
 	}
 	p.rx = sessionReceiving{receiving: &c.rx, peer: p}
-	p.rx.frames.Init(&c.ep.acks)
+	p.rx.frames.Init(&c.ep.acks, &c.ep.ahead)
 	p.tx.m.KeepRemote = c.cfg.KeepOldLife
 	c.tx.kind, c.tx.wire, c.tx.unacked = &p.tx, sessionWire{&p.tx}, p.tx.sent
 	c.tx.inFlight.Follow(c.tx.unacked)

@@ -36,8 +36,11 @@ type Receiver struct {
 	confirmed int // and of the longest one of ours that arrived at the peer
 }
 
-// Init makes r the receiver of a peer, whose ACKs are noted in log. There is no session.
-func (r *Receiver) Init(log *AckLog) { *r = Receiver{log: log} }
+// Init makes r the receiver of a peer, whose ACKs are noted in log, and whose frames out of order in memory. There is no session.
+func (r *Receiver) Init(log *AckLog, memory *ack.AheadMemory) {
+	*r = Receiver{log: log}
+	r.arrived.Share(memory)
+}
 
 // Begin begins a session.
 func (r *Receiver) Begin(local, remote Epoch, checks bool) {

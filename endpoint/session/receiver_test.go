@@ -24,7 +24,7 @@ type halves struct {
 
 func newHalves(checks bool) *halves {
 	h := new(halves)
-	h.r.Init(&h.log)
+	h.r.Init(&h.log, nil)
 	h.s.Init(2, 1)
 	h.r.Begin(here, there, checks)
 	h.s.Begin(&Machine{Local: here, Remote: there})
@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 		for _, begun := range []bool{false, true} {
 			for _, checks := range []bool{false, true} {
 				var r Receiver
-				r.Init(new(AckLog))
+				r.Init(new(AckLog), nil)
 				if begun {
 					r.Begin(here, remote, checks)
 				}
@@ -147,7 +147,7 @@ func TestSizesAreTaken(t *testing.T) {
 func TestMayHaveSaid(t *testing.T) {
 	for _, remote := range []Epoch{there, ^Epoch(0) - 2, 5} {
 		var r Receiver
-		r.Init(new(AckLog))
+		r.Init(new(AckLog), nil)
 		r.Begin(here, remote, false)
 		r.ArrivedRun(0, 10)
 		upTo := uint32(remote) + 10
@@ -192,7 +192,7 @@ func TestAcksInOrder(t *testing.T) {
 		want := make([][]ack.Acknowledgement, len(peers))
 		newest := make([]uint32, len(peers))
 		for i := range peers {
-			peers[i].Init(&log)
+			peers[i].Init(&log, nil)
 			peers[i].Begin(here, there, false)
 		}
 		for range rnd.IntN(30) {
