@@ -88,7 +88,10 @@ type flow struct {
 	sent     int64
 	wake     ack.Instant
 	smoothed time.Duration
+	latest   time.Duration
 	heard    ack.Instant
+	reached  uint32      // the highest order that was acknowledged
+	looks    ack.Instant // when it is looked at next what is lost
 	done     ack.Instant
 	ackEvery time.Duration
 }
@@ -176,22 +179,45 @@ func (f *flow) acked(order uint32, sent ack.Instant) {
 	f.arrived += testMTU
 	f.heard = now
 	rtt := now.Sub(sent)
+	f.latest = rtt
 	if f.smoothed == 0 {
 		f.smoothed = rtt
 	}
 	f.smoothed += (rtt - f.smoothed) / 8
 	f.ctl.OnAcked(now, order, testMTU, rtt)
-	for j := range f.wire[:i] {
-		if s := &f.wire[j]; !s.gone && s.order+3 <= order {
-			f.lose(s, false)
-		}
-	}
+	f.reached = max(f.reached, order)
+	f.findLost()
 	f.compact()
 	f.ctl.EndBatch(now)
 	if f.left == 0 && f.inFlight == 0 && f.done == 0 {
 		f.done = now
 	}
 	f.send()
+}
+
+// findLost finds what is lost as by RACK (RFC 8985): three frames overtook it, or one did and it is overdue.
+func (f *flow) findLost() {
+	for j := range f.wire {
+		s := &f.wire[j]
+		if s.gone || s.order >= f.reached {
+			continue
+		}
+		overdue := s.at.Add(max(f.smoothed, f.latest) * 5 / 4)
+		if s.order+3 <= f.reached || overdue <= f.b.now {
+			f.lose(s, false)
+			continue
+		}
+		if f.looks <= f.b.now {
+			f.looks = overdue
+			f.b.at(overdue, func() {
+				f.findLost()
+				f.compact()
+				f.ctl.EndBatch(f.b.now)
+				f.send()
+			})
+		}
+		return
+	}
 }
 
 func (f *flow) lose(s *sentFrame, timeout bool) {
@@ -276,13 +302,17 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	return s[int(q*float64(len(s)-1))]
 }
 
-// cubic is a rival: RFC 9438, without pacing, with a slow start that ends at the first loss or when round trips grow (RFC 9406).
+// cubic is a rival: RFC 9438, without pacing, with a slow start that ends at the first loss or when round trips grow: when the shortest of the first
+// eight of a round did (RFC 9406).
 type cubic struct {
 	window, threshold, most, k, origin float64
 	epoch                              ack.Instant
 	recovery                           uint32
 	last                               uint32
-	minRTT, rtt                        time.Duration
+	minRTT                             time.Duration
+	roundEnd                           uint32 // the frame that left last when this round of the slow start began
+	samples                            int    // of this round
+	shortest                           time.Duration
 	est                                float64
 }
 
@@ -298,10 +328,14 @@ func (c *cubic) OnAcked(now ack.Instant, order uint32, _ int, rtt time.Duration)
 	if c.minRTT == 0 || rtt < c.minRTT {
 		c.minRTT = rtt
 	}
-	c.rtt = rtt
 	if c.window < c.threshold {
 		c.window++
-		if grow := min(max(c.minRTT/8, 4*time.Millisecond), 16*time.Millisecond); rtt > c.minRTT+grow && c.window > 16 {
+		if int32(order-c.roundEnd) > 0 {
+			c.roundEnd, c.samples, c.shortest = c.last, 0, rtt
+		}
+		c.samples++
+		c.shortest = min(c.shortest, rtt)
+		if grow := min(max(c.minRTT/8, 4*time.Millisecond), 16*time.Millisecond); c.samples == 8 && c.shortest > c.minRTT+grow && c.window > 16 {
 			c.threshold = c.window
 		}
 		return
