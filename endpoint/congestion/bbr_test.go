@@ -22,7 +22,6 @@ func eachPath(t *testing.T, losses []float64, test func(t *testing.T, b *bottlen
 						continue // as with 10 Mbit/s, and ten times as many frames
 					}
 					t.Run(fmt.Sprintf("%.0fM %v queue %v loss %v", rate/1e6, rtt, queue, loss), func(t *testing.T) {
-						t.Parallel()
 						b := newBottleneck(1, rate, max(queue*rate/8*rtt.Seconds(), 3000))
 						b.loss = loss
 						test(t, b, rtt, queue)
@@ -115,7 +114,6 @@ func TestBesideCubic(t *testing.T) {
 	for _, queue := range []float64{.25, 1, 4} {
 		for _, rivals := range []int{1, 4} {
 			t.Run(fmt.Sprintf("queue %v, %d of cubic", queue, rivals), func(t *testing.T) {
-				t.Parallel()
 				ours := 0.0
 				for seed := range uint64(4) {
 					r := share(seed, queue, 0, append(someBBR(seed, 1, 40*ms), someCubic(rivals, 40*ms)...)...)
@@ -136,7 +134,6 @@ func TestBesideItself(t *testing.T) {
 		for _, n := range []int{2, 4, 8} {
 			for _, every := range []time.Duration{0, 8 * time.Second} {
 				t.Run(fmt.Sprintf("queue %v, %d every %v", queue, n, every), func(t *testing.T) {
-					t.Parallel()
 					sum := 0.0
 					for seed := range uint64(2) {
 						sum += jain(share(seed, queue, every, someBBR(seed, n, 40*ms)...))

@@ -1,7 +1,6 @@
 package congestion
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -32,25 +31,56 @@ type bottleneck struct {
 	delays           []time.Duration // in the queue, of each frame
 }
 
+// event is what happens at a moment: a frame of a flow is acknowledged, or what do does if there is one.
 type event struct {
 	at     ack.Instant
 	serial int
 	do     func()
+	flow   *flow
+	order  uint32
+	sent   ack.Instant
 }
 
+func (e *event) before(o *event) bool {
+	return e.at < o.at || e.at == o.at && e.serial < o.serial
+}
+
+// eventQueue is a binary heap. It is not container/heap because that allocates for every element, and there are millions.
 type eventQueue []event
 
-func (q eventQueue) Len() int { return len(q) }
-func (q eventQueue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].serial < q[j].serial
+func (q *eventQueue) push(e event) {
+	h := append(*q, e)
+	*q = h
+	i := len(h) - 1
+	for ; i > 0 && e.before(&h[(i-1)/2]); i = (i - 1) / 2 {
+		h[i] = h[(i-1)/2]
+	}
+	h[i] = e
 }
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *eventQueue) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	*q = (*q)[:last]
-	return e
+
+// pop removes the first; there must be one.
+func (q *eventQueue) pop() event {
+	h := *q
+	first, last := h[0], h[len(h)-1]
+	h[len(h)-1] = event{} // with what do refers to
+	h = h[:len(h)-1]
+	*q = h
+	if len(h) == 0 {
+		return first
+	}
+	i := 0
+	for child := 1; child < len(h); child = 2*i + 1 {
+		if child+1 < len(h) && h[child+1].before(&h[child]) {
+			child++
+		}
+		if !h[child].before(&last) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+	return first
 }
 
 // newBottleneck makes one of so many bits per second.
@@ -58,17 +88,24 @@ func newBottleneck(seed uint64, bits float64, queueBytes float64) *bottleneck {
 	return &bottleneck{rate: bits / 8, queue: queueBytes, rng: rand.New(rand.NewPCG(seed, 1))}
 }
 
-func (b *bottleneck) at(t ack.Instant, do func()) {
+func (b *bottleneck) at(t ack.Instant, do func()) { b.add(t, event{do: do}) }
+
+func (b *bottleneck) add(t ack.Instant, e event) {
 	b.serial++
-	heap.Push(&b.events, event{max(t, b.now), b.serial, do})
+	e.at, e.serial = max(t, b.now), b.serial
+	b.events.push(e)
 }
 
 // run goes on until a moment.
 func (b *bottleneck) run(until time.Duration) {
 	for len(b.events) > 0 && b.events[0].at <= ack.Instant(until) {
-		e := heap.Pop(&b.events).(event)
+		e := b.events.pop()
 		b.now = e.at
-		e.do()
+		if e.do != nil {
+			e.do()
+		} else {
+			e.flow.acked(e.order, e.sent)
+		}
 	}
 	b.now = ack.Instant(until)
 }
@@ -165,7 +202,7 @@ func (f *flow) transmit() {
 	if f.ackEvery > 0 {
 		back = ack.Instant((time.Duration(back)/f.ackEvery + 1) * f.ackEvery)
 	}
-	b.at(back, func() { f.acked(order, now) })
+	b.add(back, event{flow: f, order: order, sent: now})
 }
 
 func (f *flow) acked(order uint32, sent ack.Instant) {
