@@ -486,6 +486,7 @@ func TestChecksumOnNarrowPaths(t *testing.T) {
 			if !bytes.Equal(p.memB.Bytes()[4096:][:len(want)], want) {
 				t.Error("other bytes arrived")
 			}
+			awaitPathMTU(p.toB)
 			if st := p.toB.Stats(); !st.Checksum || st.FrameSize != wholeFrame(frame.SessionHeaderSize, carries-frame.ChecksumSize) {
 				t.Errorf("agreed %v, frames of %d bytes where %d are carried", st.Checksum, st.FrameSize, carries)
 			}

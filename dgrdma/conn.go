@@ -62,15 +62,16 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 		limit = min(limit, prof.MaxFrame)
 	}
 	c.mayCheck = e.mayCheck() && prof.Session
-	narrow := e.within(surelyCarried)
+	narrow, short := e.within(surelyCarried), e.within(shortCarried)
 	if c.mayCheck {
-		limit, narrow = limit-frame.ChecksumSize, narrow-frame.ChecksumSize
+		limit, narrow, short = limit-frame.ChecksumSize, narrow-frame.ChecksumSize, short-frame.ChecksumSize
 	}
 	c.most = wholeFrame(c.header, limit)
 	if c.most-c.partHead() < prof.Chunk {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
 	c.narrow = wholeFrame(c.header, narrow)
+	c.short = min(c.most, wholeFrame(c.header, short))
 	c.sure = c.most
 	if prof.Session && e.transport.MayNarrow(p.Addr) {
 		c.sure = min(c.most, c.narrow)

@@ -77,7 +77,7 @@ func (s *sending) buildNew(b *outgoing.Batch, now ack.Instant, t *Transaction) {
 	if s.atWhole(t) {
 		buf, rest, id = s.buildPart(b, now, t)
 	} else {
-		buf, id = s.buildMessages(b, now)
+		buf, id = s.buildMessages(b, now, s.longestFor(t))
 	}
 	carried := s.wire.head(buf[b.Headroom():], id, 0)
 	if carried {
@@ -153,11 +153,11 @@ func (s *sending) buildRun(b *outgoing.Batch, now ack.Instant, t *Transaction, i
 	}
 }
 
-// buildMessages makes a frame of what is next.
-func (s *sending) buildMessages(b *outgoing.Batch, now ack.Instant) (buf []byte, id uint32) {
+// buildMessages makes a frame of up to that many bytes of what is next.
+func (s *sending) buildMessages(b *outgoing.Batch, now ack.Instant, most int) (buf []byte, id uint32) {
 	buf = s.inFlight.Buffer()
 	var w frame.Writer
-	w.InitAfter(buf[b.Headroom():b.Headroom()+s.path.Size()], s.terms.header)
+	w.InitAfter(buf[b.Headroom():b.Headroom()+most], s.terms.header)
 	first, n := s.appendTransactions(now, &w)
 	if n == 0 {
 		panic("BUG: a frame without messages")
@@ -171,7 +171,7 @@ func (s *sending) buildMessages(b *outgoing.Batch, now ack.Instant) (buf []byte,
 // atWhole reports whether a transaction is in the midst of a long segment, so that the next frame
 // holds one message that fills it: most frames of large transactions do.
 func (s *sending) atWhole(t *Transaction) bool {
-	return t.entry.HasBegun() && len(t.Segments[t.segment].Bytes)-int(t.offset) > s.path.Size() // else it may be the end
+	return t.entry.HasBegun() && !t.cutShort && len(t.Segments[t.segment].Bytes)-int(t.offset) > s.path.Size() // else it may be the end
 }
 
 // whole returns the length of such a frame.

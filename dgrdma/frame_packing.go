@@ -27,11 +27,11 @@ func (s *sending) appendTransactions(now ack.Instant, w *frame.Writer) (first *T
 				// Small transactions are not cut: frames stay fewer.
 				break
 			}
-			if !fitsHere && !s.path.IsKnown() {
-				break // it is not known how it is to be cut
+			if t.cutShort = !fits && !s.path.IsKnown(); t.cutShort && (n > 0 || s.mustKnowPathMTU(t)) {
+				break // it begins a frame that is short, too, or it is not known how it is to be cut
 			}
 			if !fitsHere || l.NoLength4 {
-				count = t.messages(&l, room)
+				count = t.messages(s.cut(t, &l), room)
 			}
 			if count > frame.MaxMessages {
 				break // Post found that it has no more when it starts a frame
@@ -39,7 +39,7 @@ func (s *sending) appendTransactions(now ack.Instant, w *frame.Writer) (first *T
 			s.begin(now, t, count)
 		}
 		length := w.Len()
-		s.appendMessages(w, &l, t)
+		s.appendMessages(w, s.cut(t, &l), t)
 		length = w.Len() - length
 		if length > 0 {
 			t.frames++
@@ -60,6 +60,14 @@ func (s *sending) appendTransactions(now ack.Instant, w *frame.Writer) (first *T
 		last = &t.entry
 	}
 	return first, n
+}
+
+// cut returns how a transaction is cut, where l is how those are of which nothing is in frames.
+func (s *sending) cut(t *Transaction, l *segmentation.Layout) *segmentation.Layout {
+	if t.cutShort {
+		return &s.shortLayout
+	}
+	return l
 }
 
 // begin gives a transaction, which is next, its id.

@@ -16,19 +16,28 @@ import (
 // A router on the way to a peer may carry less than our interface. Frames that are too long for
 // it vanish, and what says so, if anything does, may come from anyone (see package udp). So
 // frames of data are no longer than every way carries until the peer has said that longer ones
-// arrive. Transactions that fit such a frame need not wait; those that do not wait a round trip,
-// the first of them, and longer only where the way does carry less.
+// arrive.
 //
-// They wait because a frame of data is never sent again as several: how many messages a
-// transaction has is in each of them, and that none arrived of what was not acknowledged cannot
-// be known. For the same reason a path that begins to carry less during the transactions ends the
-// connection, with a NarrowError where that is found to be why; the next one finds the length.
+// A frame of data is never sent again as several: how many messages a transaction has is in each
+// of them, and that none arrived of what was not acknowledged cannot be known. So a transaction
+// that begins before the length is known is cut short to its end. Those of more than mostCutShort
+// bytes wait for the answer, a round trip, and longer only where the way does carry less. For the
+// same reason a path that begins to carry less during the transactions ends the connection, with a
+// NarrowError where that is found to be why; the next one finds the length.
 //
 // Package pathmtu decides when the peer is asked, which lengths, and what follows. Here probes are built, and what was found is told.
 
 // leastSearched is the shortest length that is asked for: a frame with a list of services, and 4 bytes for the fields of
 // a PROBE. Arbitrary: every path carries it.
 const leastSearched = frame.ListedSize + 4
+
+// mostCutShort is how many bytes a transaction has at most that does not wait until it is known how long frames arrive. Arbitrary: a round trip
+// of a far path is worth more than short frames for as many, which take a seventh more of it.
+const mostCutShort = 256 << 10
+
+// shortCarried is how long such a frame may be: what every host takes (RFC 791 section 3.1) without the headers of IP and UDP. A path that carries less than
+// surelyCarried is found by then.
+const shortCarried = 576 - 28
 
 // sizeStep is by how much full frames differ at least: see wholeFrame.
 const sizeStep = 8
@@ -40,6 +49,7 @@ func (s *sending) measure() {
 		Most: t.most, Sure: t.sure, Narrow: t.narrow, Least: leastSearched, Step: sizeStep, Fixed: !s.inFlight.MayRemake(),
 	})
 	t.frameSize.Store(int32(t.most))
+	s.shortLayout = t.layoutOf(t.short)
 	s.cutFrames()
 }
 
@@ -52,15 +62,30 @@ func (s *sending) cutFrames() {
 // layout returns how data is cut.
 func (s *sending) layout() segmentation.Layout { return s.terms.layoutOf(s.path.Size()) }
 
-// awaitsPathMTU reports whether something that could be next has to wait until it is known how long frames arrive, also while what is
+// asksPathMTU reports whether something that could be next would leave in longer frames if it were known how long frames arrive, also while what is
 // urgent passes it.
-func (s *sending) awaitsPathMTU() bool {
-	return s.mustKnowPathMTU(s.nextToLeave(s.posted.Next())) || s.mustKnowPathMTU(s.nextToLeave(s.posted.NextOfFlows()))
+func (s *sending) asksPathMTU() bool {
+	if s.path.IsKnown() {
+		return false
+	}
+	long := func(t *Transaction) bool { return t != nil && s.isLong(t) }
+	return long(s.nextToLeave(s.posted.Next())) || long(s.nextToLeave(s.posted.NextOfFlows()))
 }
 
-// mustKnowPathMTU reports whether t, which may be nil, has to wait for that.
+// mustKnowPathMTU reports whether t has to wait until that is known.
 func (s *sending) mustKnowPathMTU(t *Transaction) bool {
-	return !s.path.IsKnown() && t != nil && s.isLong(t)
+	return !s.path.IsKnown() && !t.entry.HasBegun() && t.Bytes() > mostCutShort && s.isLong(t)
+}
+
+// mustCutShort reports whether t, which has not begun, takes several frames, of which it is not known how long they may be.
+func (s *sending) mustCutShort(t *Transaction) bool { return !s.path.IsKnown() && s.isLong(t) }
+
+// longestFor returns how long a frame may be that begins with messages of t.
+func (s *sending) longestFor(t *Transaction) int {
+	if t.cutShort || !t.entry.HasBegun() && s.mustCutShort(t) {
+		return s.terms.short
+	}
+	return s.path.Size()
 }
 
 // shorten fails what is posted and takes too many messages now that frames are shorter than it
@@ -127,10 +152,10 @@ func (w waiting) RoundTrip() time.Duration {
 func (n *sessionSending) suspects() bool { return n.open() && n.path.Suspects(waiting{n}) }
 
 // measures reports whether the peer is asked how long frames arrive.
-func (n *sessionSending) measures() bool { return n.open() && n.path.Asks(n.awaitsPathMTU()) }
+func (n *sessionSending) measures() bool { return n.open() && n.path.Asks(n.asksPathMTU()) }
 
 // asksSize reports whether such a question leaves now.
-func (n *sessionSending) asksSize() bool { return n.open() && n.path.MustSend(n.awaitsPathMTU()) }
+func (n *sessionSending) asksSize() bool { return n.open() && n.path.MustSend(n.asksPathMTU()) }
 
 // askSize adds one to the batch. There is room.
 func (n *sessionSending) askSize(b *outgoing.Batch, now ack.Instant) {
@@ -155,7 +180,7 @@ func (n *sessionSending) sendProbed(b *outgoing.Batch) {
 
 // sizeArrived takes the answer to a question, which names the length with the checksum.
 func (n *sessionSending) sizeArrived(now ack.Instant, size int) {
-	if n.open() && n.path.Arrived(now, size-n.spare(), n.awaitsPathMTU()) {
+	if n.open() && n.path.Arrived(now, size-n.spare()) {
 		n.cutFrames()
 	}
 }
@@ -166,7 +191,7 @@ func (n *sessionSending) overdueSize(now, heard ack.Instant) error {
 	if !n.open() {
 		return nil
 	}
-	switch n.path.Expire(now, heard, waiting{n}, n.awaitsPathMTU(), n.terms.cfg.GiveUp) {
+	switch n.path.Expire(now, heard, waiting{n}, n.asksPathMTU(), n.terms.cfg.GiveUp) {
 	case pathmtu.Found:
 		n.cutFrames()
 	case pathmtu.Silent:

@@ -8,6 +8,7 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint/outgoing"
 	"github.com/dgrdma/dgrdma/endpoint/pathmtu"
 	"github.com/dgrdma/dgrdma/endpoint/queue"
+	"github.com/dgrdma/dgrdma/endpoint/segmentation"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -26,12 +27,13 @@ type sending struct {
 	nextTxn uint32
 	epoch   connEpoch
 
-	inFlight   outgoing.InFlight[Transaction]
-	path       pathmtu.Path // how long frames are
-	leastChunk int          // data bytes of a message that fills a frame, if it is not the last
-	again      ack.Instant  // when a timeout is looked at again that the receiver may have the answer to
-	unheard    []uint32     // ids in the batch that is being sent that count as delivered when they are sent
-	carried    int          // length of the longest buffer of a frame that was acknowledged
+	inFlight    outgoing.InFlight[Transaction]
+	path        pathmtu.Path        // how long frames are
+	leastChunk  int                 // data bytes of a message that fills a frame, if it is not the last
+	shortLayout segmentation.Layout // of transactions that are cut short
+	again       ack.Instant         // when a timeout is looked at again that the receiver may have the answer to
+	unheard     []uint32            // ids in the batch that is being sent that count as delivered when they are sent
+	carried     int                 // length of the longest buffer of a frame that was acknowledged
 	// partMessage is that of the frame that buildRun makes: on the stack it would escape.
 	partMessage frame.Message
 

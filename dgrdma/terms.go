@@ -20,6 +20,7 @@ type terms struct {
 	most       int    // length of a full frame, if the way carries what its first part does
 	sure       int    // and of one that it surely carries
 	narrow     int    // and of one that every way carries
+	short      int    // and of one of a transaction that begins before it is known what the way carries
 	emptyIndex uint16 // index of a message without data
 	marks      bool   // the transport sends marks of congestion (ECN), and tells them
 	mayCheck   bool   // frames have a checksum if the peer's have

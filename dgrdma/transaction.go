@@ -68,6 +68,7 @@ type progress struct {
 	packed   uint16 // messages in frames so far
 	posted   bool
 	complete bool // all messages are in frames
+	cutShort bool // it takes several frames, and begins before it is known how long they may be
 }
 
 // Bytes returns the data bytes of all segments.

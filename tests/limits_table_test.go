@@ -64,6 +64,7 @@ var limits = []struct {
 		{"letters of a channel", "dgrdma.mostLetters", false, "", "a letter is settled with `ErrQueueFull`", "`dgrdma_peer_queue_full_total`", "TestFlowsAndLettersAreBounded"},
 		{"letters of a channel that are under way, in units of `dgrdma.mailUnit` bytes", "dgrdma.mailUnits", false, "", "the next ones wait", "none: nothing is lost", "TestLettersAreUnderWayTogether"},
 		{"a letter", "dgrdma.MaxLetter", true, "", "it is settled with `ErrTooLarge`; of one that comes nothing is read", "`dgrdma_peer_messages_swallowed_total`", "TestLettersOfAnyLength"},
+		{"a transaction of several frames that begins before it is known how long frames arrive", "dgrdma.mostCutShort", true, "", "it waits a round trip", "none: it is later", "TestCutShort"},
 		{"frames that wait for acknowledgement", "ack.MaxWindow", false, ", or `Window`, or the profile's", "frames wait", "`dgrdma_peer_window_full_total`, `dgrdma_peer_congested_total`", "TestSenderWindow"},
 		{"the same on a far path, where no window is chosen", "dgrdma.mostFar", false, "", "frames wait", "`dgrdma_peer_window_full_total`, `dgrdma_peer_congested_total`", "TestFarWindow"},
 		{"transactions of a connection that began and are not acknowledged", "endpoint/foreign.MostBegun", false, ", or the profile's", "the next ones wait", "none: nothing is lost", "TestNext"},

@@ -8,7 +8,7 @@
 // # States
 //
 //	Fixed     full frames are as long as the interfaces carry; the peer is never asked
-//	Unknown   full frames have a length that every path carries. When data waits for longer ones, a search begins:
+//	Unknown   full frames have a length that every path carries. When data would leave in longer ones, a search begins:
 //	          -> Known, with what it found
 //	Known     full frames have the length that they keep. When frames longer than every path carries are not
 //	          acknowledged, though they were sent several times: -> Checking

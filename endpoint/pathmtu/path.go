@@ -12,7 +12,7 @@ type State uint8
 const (
 	// Fixed: full frames have the length that the interfaces carry, and the peer is never asked.
 	Fixed State = iota
-	// Unknown: full frames have a length that every path carries. The peer is asked when data waits for longer ones.
+	// Unknown: full frames have a length that every path carries. The peer is asked when data would leave in longer ones.
 	Unknown
 	// Known: full frames are as long as the path carries.
 	Known
@@ -94,8 +94,11 @@ func (p *Path) Narrowed(longest int) (carried int, narrowed bool) {
 	return p.carried, p.carried > 0 && longest > p.carried
 }
 
-// Asks reports whether the peer is asked which lengths arrive. waits: data waits for that.
-func (p *Path) Asks(waits bool) bool { return p.state == Checking || p.state == Unknown && waits }
+// Asks reports whether the peer is asked which lengths arrive. waits: data waits for that, or leaves in shorter ones. Once it was asked, it is until that
+// is found, or it has answered nothing for so long that it is given up while data waits.
+func (p *Path) Asks(waits bool) bool {
+	return p.state == Checking || p.state == Unknown && (waits || p.search != nil)
+}
 
 // MustSend reports whether a probe is to leave now.
 func (p *Path) MustSend(waits bool) bool {
@@ -113,9 +116,9 @@ func (p *Path) Send(now ack.Instant, f Flight) (size int) {
 // RoundEnds returns when [Path.Expire] is to be called, after the probes of a round have left.
 func (p *Path) RoundEnds() ack.Instant { return p.search.RoundEnds() }
 
-// Arrived takes the answer that a length arrives. It reports whether that was found which data waits for.
-func (p *Path) Arrived(now ack.Instant, size int, waits bool) (found bool) {
-	return p.Asks(waits) && p.search != nil && p.search.Arrived(now, size) && p.found()
+// Arrived takes the answer that a length arrives. It reports whether full frames have the length that was found now.
+func (p *Path) Arrived(now ack.Instant, size int) (found bool) {
+	return p.search != nil && p.search.Arrived(now, size) && p.found()
 }
 
 // Suspects reports whether a peer that acknowledges nothing is to be asked whether that is because frames are too long.
@@ -141,8 +144,11 @@ func (p *Path) Expire(now, heard ack.Instant, f Flight, waits bool, giveUp time.
 			p.carried = z.Proven() // as far as is known, if the peer is given up now
 		}
 		return Nothing
-	case now.Sub(z.Heard()) >= giveUp:
+	case now.Sub(z.Heard()) < giveUp:
+	case waits:
 		return Silent
+	default:
+		p.search = nil
 	}
 	return Nothing
 }
@@ -169,7 +175,7 @@ func (p *Path) begin(now ack.Instant, usual, most int, roundTrip time.Duration) 
 	p.search.Begin(now, Sizes{Least: p.limits.Least, Usual: usual, Most: most, Step: p.limits.Step}, roundTrip)
 }
 
-// found ends a search. It reports whether it was the one that data waits for.
+// found ends a search. It reports whether full frames have the length that it found.
 func (p *Path) found() bool {
 	size, was := p.search.Proven(), p.state
 	p.state, p.search = Known, nil

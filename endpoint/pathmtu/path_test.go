@@ -52,7 +52,7 @@ func (w *world) round(waits bool) Verdict {
 	}
 	if best > 0 {
 		w.now = w.now.Add(10 * time.Millisecond)
-		if w.Arrived(w.now, best, waits) {
+		if w.Arrived(w.now, best) {
 			return Found
 		}
 	}
@@ -117,22 +117,20 @@ func TestAllArrives(t *testing.T) {
 	}
 }
 
-// TestAskedWhileDataWaits checks that no probe leaves and no answer counts while no data waits, and that the peer is not silent then.
-func TestAskedWhileDataWaits(t *testing.T) {
+// TestAskedOnceDataWaits checks that no probe leaves before data waits; that the peer is asked on when none does any more, but not for ever, and is not
+// silent then; and that an answer counts whenever it comes.
+func TestAskedOnceDataWaits(t *testing.T) {
 	w := newWorld(lengths, 0)
 	for _, waits := range []bool{false, true} {
-		if v := w.Expire(w.now, w.now, &w.sent, waits, giveUp); v != Nothing || w.Arrived(w.now, 1402, waits) {
+		if v := w.Expire(w.now, w.now, &w.sent, waits, giveUp); v != Nothing || w.MustSend(false) || w.Arrived(w.now, 1402) {
 			t.Errorf("data waits %v: verdict %d, known %v, before it was asked", waits, v, w.IsKnown())
 		}
 	}
 	w.round(true)
-	for w.MustSend(true) {
-		w.Send(w.now, &w.sent)
-	}
-	for range 100 {
-		w.now = w.now.Add(giveUp)
-		if v := w.Expire(w.now, w.now, &w.sent, false, giveUp); v != Nothing || w.MustSend(false) || w.Arrived(w.now, 1402, false) {
-			t.Fatalf("verdict %d, known %v, while no data waits", v, w.IsKnown())
+	began := w.now
+	for w.Asks(false) {
+		if v := w.round(false); v != Nothing || w.now.Sub(began) > giveUp+mostRound {
+			t.Fatalf("verdict %d after %v, while no data waits", v, w.now.Sub(began))
 		}
 	}
 	w.carries = 1402
@@ -143,6 +141,15 @@ func TestAskedWhileDataWaits(t *testing.T) {
 	}
 	if w.Size() != 1402 {
 		t.Errorf("frames of %d bytes, when data waits again", w.Size())
+	}
+	w = newWorld(lengths, 1300)
+	for waits := true; w.round(waits) != Found; waits = false {
+		if w.IsKnown() || w.now.Sub(0) > time.Hour {
+			t.Fatalf("frames of %d bytes are not found while no data waits", w.carries)
+		}
+	}
+	if w.Size() != 1298 {
+		t.Errorf("frames of %d bytes, when no data waited any more", w.Size())
 	}
 }
 
