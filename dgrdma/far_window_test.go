@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -29,4 +30,34 @@ func TestFarWindow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFarWindowOutlastsLosses checks that such a path is used on while one frame waits for its fourth copy: the window counts from the oldest one.
+func TestFarWindowOutlastsLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const trip = 300 * time.Millisecond
+		link := simnet.Link{Latency: trip / 2, Rate: 100e6, Queue: 3000}
+		cfg := Config{MTU: 1488}
+		p := newPair(t, pairConfig{link: link, size: 16 << 20, a: cfg, b: cfg})
+		defer p.close()
+		var lost []uint32 // the id of each copy
+		var again time.Time
+		began := time.Now()
+		link.Script = func(_ int, b []byte) simnet.Verdict {
+			var f frame.SessionFrame
+			if time.Since(began) < 4*time.Second || len(lost) == 4 || f.Decode(b) != nil || f.Control != frame.NoControl || len(lost) > 0 && f.ID != lost[0] {
+				return simnet.Deliver()
+			}
+			if lost = append(lost, f.ID); len(lost) == 4 {
+				again = time.Now()
+				return simnet.Deliver()
+			}
+			return simnet.Drop()
+		}
+		p.net.Link(addrA, addrB, link)
+		keepPosting(t, p, 6*time.Second, 12, 1<<20)
+		if n := p.a.Stats().WindowFull; n > 0 || len(lost) != 4 || again.Sub(began) > 6*time.Second {
+			t.Errorf("the window was full %d times, %d copies left", n, len(lost))
+		}
+	})
 }

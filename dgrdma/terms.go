@@ -3,6 +3,7 @@ package dgrdma
 import (
 	"sync/atomic"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -37,8 +38,9 @@ type terms struct {
 	frameSize atomic.Int32  // length of a full frame, as far as is known: what is posted is measured by it
 }
 
-// mostFar is how many frames may wait for acknowledgement on a far path: 300 ms of 100 Mbit/s, twice, as the controller probes.
-const mostFar = 8192
+// mostFar is how many frames may wait for acknowledgement on a far path. They count from the oldest one, which waits for four round trips when three
+// copies of it are lost: so long lasts a window for 300 ms of 100 Mbit/s, with half of a queue as long. It takes no more memory where few are in flight.
+const mostFar = ack.MostAhead - 1
 
 // farWindow returns how many frames may wait on a far path. Who chose a window has that everywhere.
 func (t *terms) farWindow() int {
