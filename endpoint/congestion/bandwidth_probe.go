@@ -37,6 +37,7 @@ func (b *BBR) startDown(now ack.Instant) {
 
 func (b *BBR) startCruise() {
 	b.state, b.pacingGain, b.windowGain = Cruise, 1, bbrWindowGain
+	b.loss.cruiseFrom = b.rates.delivered
 }
 
 func (b *BBR) startRefill() {

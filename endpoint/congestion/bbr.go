@@ -165,7 +165,7 @@ func (b *BBR) OnAcked(now ack.Instant, order uint32, bytes int, rtt time.Duratio
 func (b *BBR) OnLost(now ack.Instant, order uint32, bytes int, timeout bool) {
 	sent := b.rates.lostFrame(order, int64(bytes))
 	if !timeout {
-		b.loss.lost(int64(bytes), b.met(b.rates.near(order)), b.learns())
+		b.loss.lost(sent, int64(bytes), b.met(b.rates.near(order)), b.learns())
 	}
 	b.startup.lost(order)
 	if sent != nil && b.probe.samples {

@@ -400,7 +400,11 @@ func (c *cubic) OnLost(_ ack.Instant, order uint32, _ int, timeout bool) {
 		return
 	}
 	c.recovery = c.last
-	c.most = c.window
+	if c.window < c.most {
+		c.most = c.window * (1 + 0.7) / 2 // fast convergence, section 4.7
+	} else {
+		c.most = c.window
+	}
 	c.window = max(c.window*0.7, 2)
 	c.threshold = c.window
 	c.epoch = 0

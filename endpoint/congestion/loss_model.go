@@ -22,11 +22,16 @@ const (
 
 // lossModel is what losses say of how much may be in flight.
 //
-// It departs from the document in one thing. Radio links and bad cables lose some of all frames, whatever is in flight. A
+// It departs from the document in two things. Radio links and bad cables lose some of all frames, whatever is in flight. A
 // controller that takes that for congestion gives up a path that nobody else uses. A queue that overflows tells by the round trips of the
 // frames beside the one that it dropped. So what is lost beside frames that met no queue is what the path loses anyhow, and
 // losses count only as far as they exceed that; or when they are many, as those of a policer, which has no queue. Where round trips are all alike, nothing
 // is known of queues: all losses count.
+//
+// As losses by chance are set apart, those that are left are answered as CUBIC answers them. The document bounds the rate to what was
+// delivered in the round of the loss, which a queue that is full does not reduce: a flow that cruises would leave it to others to give way. Here a
+// loss of a frame that left in Cruise takes 0.3 of the rate until the next probe, once for those of a window. What a probe of its own overflows
+// is answered as in the document.
 type lossModel struct {
 	longTerm  int64 // inflight_longterm
 	shortTerm int64 // inflight_shortterm
@@ -41,6 +46,8 @@ type lossModel struct {
 	batchMarked     int         // frames of this batch that a queue marked (ECN)
 	heedFrom        int64       // delivered from which on a mark counts: to those of frames that left before there was a response
 
+	cruiseFrom int64 // delivered from which on a frame left in Cruise, and after the last response
+
 	base baseLoss
 }
 
@@ -51,7 +58,8 @@ func (l *lossModel) init() {
 // roundLosses are the bytes of a round, and those of them that met a queue.
 type roundLosses struct {
 	acked, lost, queuedAcked, queuedLost int64
-	marked                               int // frames that a queue marked (ECN)
+	cruiseLost                           int64 // beside frames that met a queue, of what left after cruiseFrom
+	marked                               int   // frames that a queue marked (ECN)
 }
 
 // heedMarks decides whether the marks of a batch count. There is one response to those of a window (RFC 3168, section 6.1.2).
@@ -63,7 +71,7 @@ func (l *lossModel) heedMarks(s *sample) {
 }
 
 // responded notes that less is sent, because of marks or losses.
-func (b *BBR) responded() { b.loss.heedFrom = b.rates.delivered }
+func (b *BBR) responded() { b.loss.heedFrom, b.loss.cruiseFrom = b.rates.delivered, b.rates.delivered }
 
 func (l *lossModel) acked(bytes int64, q queueing, learn bool) {
 	l.now.acked += bytes
@@ -74,10 +82,13 @@ func (l *lossModel) acked(bytes int64, q queueing, learn bool) {
 	}
 }
 
-func (l *lossModel) lost(bytes int64, q queueing, learn bool) {
+func (l *lossModel) lost(sent *transmission, bytes int64, q queueing, learn bool) {
 	l.now.lost += bytes
 	if q != empty {
 		l.now.queuedLost += bytes
+		if q == filled && sent != nil && sent.delivered >= l.cruiseFrom {
+			l.now.cruiseLost += bytes
+		}
 	} else if learn {
 		l.base.note(0, bytes)
 	}
@@ -224,7 +235,10 @@ func (b *BBR) adaptToLoss(s *sample) {
 	if b.loss.shortTerm == bbrUnknown {
 		b.loss.shortTerm = b.window
 	}
-	b.bandwidth.low = max(b.bandwidth.latest, lossBeta*b.bandwidth.low)
+	b.bandwidth.low *= lossBeta
+	if n := &b.loss.now; b.state != Cruise || !b.loss.exceeds(0, n.cruiseLost, n.queuedLost+n.queuedAcked, b.mtu) {
+		b.bandwidth.low = max(b.bandwidth.low, b.bandwidth.latest)
+	}
 	b.loss.shortTerm = max(b.loss.deliveredLatest, int64(lossBeta*float64(b.loss.shortTerm)))
 	b.responded()
 }

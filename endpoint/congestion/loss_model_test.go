@@ -97,6 +97,37 @@ func TestMetQueue(t *testing.T) {
 	}
 }
 
+// TestCruiseGivesWay checks that a flow that cruises answers what others have the queue overflow with as CUBIC does, once for a window, and that
+// losses by chance are not answered.
+func TestCruiseGivesWay(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		burst, loss float64
+		least, most float64
+	}{
+		{"nothing", 0, 0, .99, 1},
+		{"others fill the queue", 1.1, 0, lossBeta * lossBeta, lossBeta + .05},
+		{"losses by chance", 0, .01, .95, 1},
+	} {
+		const rate, rtt = 20e6 / 8, 40 * ms
+		b := newBottleneck(5, 8*rate, rate*rtt.Seconds())
+		b.loss = c.loss
+		ctl := NewBBR(testMTU, 7)
+		b.flow(ctl, rtt, 0)
+		for b.run(15 * time.Second); ctl.state != Cruise || b.now.Sub(ctl.probe.began) < 10*rtt; {
+			b.run(time.Duration(b.now) + ms)
+		}
+		before := ctl.bandwidth.bounded()
+		if c.burst > 0 {
+			b.free = b.now.Add(time.Duration(c.burst * b.queue / b.rate * 1e9))
+		}
+		b.run(time.Duration(b.now) + 5*rtt)
+		if share := ctl.bandwidth.bounded() / before; ctl.state != Cruise || share < c.least || share > c.most {
+			t.Errorf("%s: %.2f of the rate is left, may be %.2f to %.2f: %v", c.name, share, c.least, c.most, ctl)
+		}
+	}
+}
+
 // TestSpurious checks that bounds are taken back that losses made which were none.
 func TestSpurious(t *testing.T) {
 	b := NewBBR(testMTU, 1)
