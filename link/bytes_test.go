@@ -265,7 +265,8 @@ func TestStreamMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 2) // callers of host 1 poll
 		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Loss: 0.05})
-		a, b, out, in := pair(t, n, &Options{}, &Options{Buffers: 64, Size: 200_000})
+		a, b := n.host(1, nil), n.host(2, &Config{Memory: 16 << 20})
+		out, in := join(t, a, b, "port", &Options{}, &Options{Buffers: 64, Size: 200_000})
 		if a.ep.Ahead() >= b.ep.Ahead() {
 			t.Fatal("host 1 is to help, host 2 not")
 		}

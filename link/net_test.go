@@ -53,7 +53,7 @@ func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 		c = *cfg
 	}
 	if c.Memory == 0 {
-		c.Memory = 16 << 20
+		c.Memory = 9 << 20 // of which half has room for the usual buffers of a link
 	}
 	c.Endpoint.ID = dgrdma.EndpointID(id)
 	// Four seeds make all four kinds of pairs, on any machine.
