@@ -125,7 +125,7 @@ func TestMarksInPlaceOfLosses(t *testing.T) {
 				defer p.close()
 				f := p.flow(simnet.Config{}, simnet.Link{}, simnet.Link{})
 				time.Sleep(2 * time.Second)
-				share := p.shares(20 * time.Second)[0]
+				share := p.shares(fewer(20*time.Second, 6*time.Second))[0]
 				at, s, there := p.slow.Stats(f.addr, sharedTo), f.c.Stats(), p.to.Stats()
 				if share < .9 || at.Dropped > 0 || at.Marked == 0 || at.Delay95 > 30*time.Millisecond {
 					t.Errorf("%.3f of the path, %+v", share, at)
@@ -146,7 +146,7 @@ func TestMarksBesideOthers(t *testing.T) {
 		p.flow(simnet.Config{}, simnet.Link{}, simnet.Link{})
 		p.flow(simnet.Config{NoECN: true}, simnet.Link{}, simnet.Link{})
 		time.Sleep(10 * time.Second)
-		shares := p.shares(40 * time.Second)
+		shares := p.shares(fewer(40*time.Second, 20*time.Second))
 		ours, other := p.slow.Stats(p.flows[0].addr, sharedTo), p.slow.Stats(p.flows[1].addr, sharedTo)
 		if min(shares[0], shares[1]) < .25 || shares[0]+shares[1] < .85 {
 			t.Errorf("%.3f of the path", shares)
@@ -173,7 +173,7 @@ func TestMarkedEverything(t *testing.T) {
 		}}, simnet.Link{})
 		p.flow(simnet.Config{}, simnet.Link{}, simnet.Link{})
 		time.Sleep(10 * time.Second)
-		shares := p.shares(40 * time.Second)
+		shares := p.shares(fewer(40*time.Second, 10*time.Second))
 		if shares[1] < .7 || shares[0] <= 0 || shares[0] > .3 {
 			t.Errorf("%.3f of the path", shares)
 		}
@@ -231,7 +231,7 @@ func TestMarksThatFail(t *testing.T) {
 				defer p.close()
 				f := p.flow(simnet.Config{}, links[0], links[1])
 				time.Sleep(3 * time.Second)
-				share := p.shares(20 * time.Second)[0]
+				share := p.shares(fewer(20*time.Second, 6*time.Second))[0]
 				s := f.c.Stats()
 				if share < .85 || s.ECN != "failed" || s.MarksFailed != 1 {
 					t.Errorf("%.3f of the path, %s, %d failed", share, s.ECN, s.MarksFailed)
