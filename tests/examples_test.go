@@ -12,7 +12,7 @@ import (
 // TestExamplesExplainThemselves: each says at -h how it is used, on standard output, as dgrdmacat does, and ends well.
 func TestExamplesExplainThemselves(t *testing.T) {
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir, "../examples/...").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", dir, "../examples/...").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	programs, err := os.ReadDir(dir)
