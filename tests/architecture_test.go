@@ -118,7 +118,7 @@ var allowed = map[string][]string{
 	"tests/fuzz":    {},
 	"tests/mutate":  {},
 	"tests/quic":    {"github.com/quic-go/quic-go"}, // a module of its own
-	"tests/rows":    {"bench", "dgrdma", "internal/emulator", "transport/bottleneck", "nfs3", "nfs3/localfs", "rpc", "seal", "tests/netns", "verbs", "xdr", "golang.org/x/sys/unix"},
+	"tests/rows":    {"bench", "dgrdma", "internal/emulator", "link", "link/netconn", "link/stream", "transport/bottleneck", "nfs3", "nfs3/localfs", "rpc", "seal", "tests/netns", "verbs", "xdr", "golang.org/x/sys/unix"},
 	"tests/netns": {
 		"internal/emulator", "internal/namespace",
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",

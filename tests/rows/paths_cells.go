@@ -35,7 +35,7 @@ var rivals = []string{kindOurs, "bbr", "cubic", kindQUIC}
 func one(kind string) pathFlows { return pathFlows{kind: kind, count: 1} }
 
 // cells are all of them.
-var cells = slices.Concat(aloneCells(), firstCells(), besideCells(), changingCells())
+var cells = slices.Concat(aloneCells(), firstCells(), besideCells(), changingCells(), linkCells())
 
 // aloneCells are a flow of each kind on paths of different rates, round trips and losses.
 func aloneCells() (all []cell) {
@@ -116,6 +116,16 @@ func changingCells() (all []cell) {
 			cell{name: "outage-" + kind, path: "rate=20M,rtt=40ms", flows: []pathFlows{one(kind)}, later: func(cfg *emulator.Config, long time.Duration) {
 				cfg.Bottleneck.Outages = append(cfg.Bottleneck.Outages, bottleneck.Outage{From: long / 2, For: 2 * time.Second})
 			}})
+	}
+	return all
+}
+
+// linkCells are flows over links, with defaults.
+func linkCells() (all []cell) {
+	for _, p := range []string{"100M-100ms-0", "100M-100ms-1", "100M-300ms-0", "100M-300ms-1"} {
+		for _, kind := range []string{kindCopy, kindSend} {
+			all = append(all, cell{name: kind + "-" + p, path: pathOf(p), flows: []pathFlows{one(kind)}})
+		}
 	}
 	return all
 }

@@ -83,7 +83,7 @@ func TestMeasureCells(t *testing.T) {
 	t.Setenv("GOFLAGS", "-pgo=off")
 	t.Setenv("TMPDIR", t.TempDir())
 	var out strings.Builder
-	err := measurePaths(t.Context(), options{repeats: 1, long: 2 * time.Second}, []string{"setup-10M-20ms-0-ours", "first-10M-2ms-0-cubic", "beside-cubic-q1", "outage-ours"}, &out)
+	err := measurePaths(t.Context(), options{repeats: 1, long: 2 * time.Second}, []string{"setup-10M-20ms-0-ours", "first-10M-2ms-0-cubic", "beside-cubic-q1", "outage-ours", "copy-100M-100ms-0", "send-100M-100ms-0"}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -92,6 +92,8 @@ func TestMeasureCells(t *testing.T) {
 		"`first-10M-2ms-0-cubic` \\|.* \\|  \\|  \\| .* \\| [1-9][0-9]* \\| [0-9.]+ \\|\n",
 		"`beside-cubic-q1` \\|[^|]* \\| [0-9.]+ [0-9.]+ \\| [01]\\.[0-9]+ \\| [0-9.]+ % \\| [0-9.]+ \\| [0-9.]+ \\|  \\| [0-9.]+ \\|\n",
 		"`outage-ours` \\|[^|]* \\| [0-9.]+ \\|",
+		"`copy-100M-100ms-0` \\|[^|]* \\| [1-9][0-9.]* \\|",
+		"`send-100M-100ms-0` \\|[^|]* \\| [1-9][0-9.]* \\|",
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("no %s in\n%s", want, &out)

@@ -21,7 +21,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Kinds of flows. All others are congestion controllers of the kernel's TCP.
+// Kinds of flows, without those over links. All others are congestion controllers of the kernel's TCP.
 const (
 	kindOurs = "ours"
 	kindQUIC = "quic"
@@ -36,6 +36,9 @@ const (
 
 // pathSink takes what one flow brings until its standard input ends, and prints where it is.
 func pathSink(kind, at string) error {
+	if overLink(kind) {
+		return linkSink(kind, at)
+	}
 	var where string
 	if kind == kindOurs {
 		memory, err := dgrdma.NewRegion(pathPiece*pathDepth + pathPiece)
@@ -96,9 +99,16 @@ func pathFlow(kind, local, to, seconds, bytes string) error {
 	if err != nil {
 		return err
 	}
-	var s sender = &tcpFlow{controller: kind}
-	if kind == kindOurs {
+	var s sender
+	switch kind {
+	case kindOurs:
 		s = &ourFlow{}
+	case kindCopy:
+		s = &copyFlow{}
+	case kindSend:
+		s = &streamFlow{}
+	default:
+		s = &tcpFlow{controller: kind}
 	}
 	began := time.Now()
 	ctx, cancel := context.WithDeadline(context.Background(), began.Add(time.Duration(long*float64(time.Second))))
