@@ -24,3 +24,18 @@ type Config struct {
 	Bursts bottleneck.GilbertElliott
 	Seed   uint64
 }
+
+// leastTrip returns the shortest round trip.
+func (c *Config) leastTrip() time.Duration {
+	least := c.Trip
+	for _, trip := range c.Trips {
+		least = min(least, trip)
+	}
+	return least
+}
+
+// mostLate is how late a packet may be delivered, so that several are at once. Arbitrary: some packets of 500 Mbit/s.
+const mostLate = 200 * time.Microsecond
+
+// late returns how late a packet may be delivered: no more than a hundredth of a round trip.
+func (c *Config) late() time.Duration { return min(c.leastTrip()/100, mostLate) }

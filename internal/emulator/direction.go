@@ -18,6 +18,8 @@ type direction struct {
 	flows map[FlowKey]*bottleneck.Flow
 	other *bottleneck.Flow // of all flows beyond mostFlows
 
+	least time.Duration // of the delays
+
 	under underWay
 	order uint64
 	last  map[time.Duration]time.Duration // when the last one in order arrives, by its delay
@@ -43,6 +45,7 @@ func newDirection(cfg *Config, seed uint64) *direction {
 	}
 	d.queue = bottleneck.New(cfg.Bottleneck, func(p *packet, _ bottleneck.Reason) { d.recycle(p) })
 	d.other = d.queue.NewFlow()
+	d.least = cfg.leastTrip() / 2
 	return d
 }
 
@@ -117,9 +120,11 @@ func (d *direction) next(now time.Duration) *packet {
 	return heap.Pop(&d.under).(*packet)
 }
 
-// due returns when something happens next, or false for never.
+// due returns when the next packet arrives, at the earliest, or false for never. What leaves the bottleneck before is
+// looked at then.
 func (d *direction) due() (at time.Duration, ok bool) {
 	at, ok = d.queue.Due()
+	at += d.least
 	if len(d.under) > 0 && (!ok || d.under[0].due < at) {
 		return d.under[0].due, true
 	}

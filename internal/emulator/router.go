@@ -19,6 +19,7 @@ type Router struct {
 	stop  [2]int // a pipe: closing its second end stops the thread
 	done  chan struct{}
 	start time.Time
+	late  time.Duration // that packets may be
 
 	mu   sync.Mutex // guards ways
 	ways [2]*direction
@@ -29,7 +30,7 @@ type Router struct {
 // Start carries packets between the ports, which are packet sockets of a device each. It owns
 // them from now on, also if it fails.
 func Start(cfg Config, ports [2]*os.File) (*Router, error) {
-	r := &Router{ports: ports, done: make(chan struct{}), start: time.Now()}
+	r := &Router{ports: ports, done: make(chan struct{}), start: time.Now(), late: cfg.late()}
 	var err error
 	for i, p := range ports {
 		r.fds[i] = int(p.Fd())
@@ -102,20 +103,37 @@ func hurry() {
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: least}, 0)
 }
 
-// waits sleeps until a packet comes or something is due, and reports whether the router is closed.
+// waits sleeps until a packet comes or something is due, and a little longer, so that there is more of both. It reports whether the router is closed.
 func (r *Router) waits() (closed bool) {
 	r.mu.Lock()
-	var timeout *unix.Timespec
+	left := time.Duration(-1)
 	for _, d := range r.ways {
 		if at, ok := d.due(); ok {
-			left := unix.NsecToTimespec(max(0, int64(at-r.Since())))
-			if timeout == nil || left.Nano() < timeout.Nano() {
-				timeout = &left
+			if after := max(0, at-r.Since()) + r.late; left < 0 || after < left {
+				left = after
 			}
 		}
 	}
 	r.mu.Unlock()
+	began := r.Since()
 	polled := []unix.PollFd{{Fd: int32(r.stop[0])}, {Fd: int32(r.fds[0]), Events: unix.POLLIN}, {Fd: int32(r.fds[1]), Events: unix.POLLIN}}
+	if sleep(polled, left) {
+		return true
+	}
+	// A packet came: it is not due before half of a round trip.
+	if rest := r.late - (r.Since() - began); rest > 0 {
+		return sleep(polled[:1], rest)
+	}
+	return false
+}
+
+// sleep waits for the first of these, which is that the router is closed, and returns whether it is, or for the others, or so long; < 0: without end.
+func sleep(polled []unix.PollFd, long time.Duration) (closed bool) {
+	var timeout *unix.Timespec
+	if long >= 0 {
+		t := unix.NsecToTimespec(int64(long))
+		timeout = &t
+	}
 	if _, err := unix.Ppoll(polled, timeout, nil); err != nil && err != unix.EINTR {
 		return true
 	}
