@@ -189,7 +189,7 @@ func (b *BBR) EndBatch(now ack.Instant) {
 		return
 	}
 	b.round.update(&s)
-	b.loss.base.age(now)
+	b.loss.base.age(now, !b.path.alike())
 	b.loss.heedMarks(&s)
 	b.loss.update(b, &s)
 	b.bandwidth.update(&s)

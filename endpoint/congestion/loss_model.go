@@ -94,9 +94,14 @@ func (l *lossModel) lost(sent *transmission, bytes int64, q queueing, learn bool
 	}
 }
 
-// learns reports whether what is lost beside an empty queue says what the path loses by chance: where no more is sent than arrives. The bursts of flows
-// that begin together overflow a queue that was empty when the frames beside those that are lost passed it.
-func (b *BBR) learns() bool { return b.state == Down || b.state == Cruise || b.state == ProbeRTT }
+// learns reports whether what is lost beside an empty queue says what the path loses by chance: not in a probe for bandwidth, nor while its queue drains.
+func (b *BBR) learns() bool {
+	switch b.state {
+	case Drain, Refill, Up:
+		return false
+	}
+	return true
+}
 
 // baseLoss is which share of frames the path loses while its queue is empty.
 type baseLoss struct {
@@ -118,12 +123,18 @@ func (p *baseLoss) note(acked, lost int64) {
 	p.lost[1] += float64(lost)
 }
 
-// age forgets what is old, also where little is learned: who does not see the empty queue any more knows as little of its losses as of its round trip.
-func (p *baseLoss) age(now ack.Instant) {
+// age forgets what is old, also where little is learned: who sees queues, and none that is empty, knows as little of the losses without one as of the round trip
+// without one. Where no queue is seen at all, what was known goes on: all losses would count, little would be sent, and no queue would ever be seen.
+func (p *baseLoss) age(now ack.Instant, queues bool) {
+	if !queues {
+		p.since = now
+	}
 	if p.acked[1]+p.lost[1] > baseMemory || now.Sub(p.since) > minRTTMemory {
 		p.acked, p.lost, p.since = [2]float64{p.acked[1], 0}, [2]float64{p.lost[1], 0}, now
 	}
 }
+
+func (p *baseLoss) forget() { p.acked, p.lost = [2]float64{}, [2]float64{} }
 
 func (p *baseLoss) share() float64 {
 	lost := p.lost[0] + p.lost[1]
@@ -169,13 +180,18 @@ const (
 	filled
 )
 
+// span returns by how much round trips differ.
+func (m *minimumRTT) span() time.Duration { return max(m.longest[0], m.longest[1]) - m.rtt }
+
+// alike reports whether round trips are too much alike, or too few are known, to tell queues by.
+func (m *minimumRTT) alike() bool { return m.rtt < 0 || m.span() < max(m.rtt/16, time.Millisecond/2) }
+
 // met returns whether a frame of that round trip met a queue.
 func (m *minimumRTT) met(rtt time.Duration) queueing {
-	span := max(m.longest[0], m.longest[1]) - m.rtt
 	switch {
-	case rtt <= 0 || m.rtt < 0 || span < max(m.rtt/16, time.Millisecond/2):
+	case rtt <= 0 || m.alike():
 		return unknown
-	case rtt > m.rtt+min(span/4, max(m.rtt/16, time.Millisecond)): // one frame that a radio held back for long says nothing of the queue
+	case rtt > m.rtt+min(m.span()/4, max(m.rtt/16, time.Millisecond)): // one frame that a radio held back for long says nothing of the queue
 		return filled
 	}
 	return empty

@@ -48,8 +48,8 @@ func TestBaseLossAges(t *testing.T) {
 	}
 }
 
-// TestBaseLossOfStartup checks that nothing is learned of chance while more is sent than arrives.
-func TestBaseLossOfStartup(t *testing.T) {
+// TestBaseLossOfProbes checks that nothing is learned of chance while more is sent than arrives.
+func TestBaseLossOfProbes(t *testing.T) {
 	for state := Startup; state <= ProbeRTT; state++ {
 		b := NewBBR(testMTU, 1)
 		b.state = state
@@ -63,8 +63,26 @@ func TestBaseLossOfStartup(t *testing.T) {
 				b.OnAcked(0, order, testMTU, 40*ms)
 			}
 		}
-		if got, want := b.loss.base.share() > .1, state == Down || state == Cruise || state == ProbeRTT; got != want {
+		if got, probes := b.loss.base.share() > .1, state == Drain || state == Refill || state == Up; got == probes {
 			t.Errorf("%v: %.3f is taken for chance", state, b.loss.base.share())
+		}
+	}
+}
+
+// TestBaseLossOfBursts checks that flows which begin in the same moment do not take for chance what their first bursts lose.
+func TestBaseLossOfBursts(t *testing.T) {
+	for seed := range uint64(5) {
+		b := newBottleneck(seed, 10e6, 10e6/8*.04)
+		flows := make([]*BBR, 16)
+		for i := range flows {
+			flows[i] = NewBBR(testMTU, seed+uint64(i))
+			b.flow(flows[i], 40*ms, time.Duration(i)*ms/4)
+		}
+		b.run(2 * time.Second)
+		for i, ctl := range flows {
+			if got := ctl.loss.base.share(); got > .03 {
+				t.Errorf("seed %d, flow %d: %.3f is taken for chance: %v", seed, i, got, ctl)
+			}
 		}
 	}
 }
@@ -158,6 +176,24 @@ func TestSpikes(t *testing.T) {
 			r := b.rates(30 * time.Second)
 			if share := float64(b.dropped-dropped) / float64(b.offered-offered); r[1] < .15*20e6 || r[0] < .15*20e6 || share > .02 {
 				t.Errorf("seed %d: beside %s %v Mbit/s, and %.3f is dropped", seed, beside, mbit(r), share)
+			}
+		}
+	}
+}
+
+// TestGrowsDespiteLoss checks that a flow whose queue is empty, and which loses frames by chance, finds that the path has become ten times faster.
+func TestGrowsDespiteLoss(t *testing.T) {
+	for seed := range uint64(3) {
+		for loss, least := range map[float64]float64{.01: .8, .03: .4} {
+			b := newBottleneck(seed, 10e6, 100e6/8*.04)
+			b.loss = loss
+			ctl := NewBBR(testMTU, seed)
+			b.flow(ctl, 40*ms, 0)
+			b.run(8 * time.Second)
+			b.rate = 100e6 / 8
+			b.run(20 * time.Second)
+			if r := b.rates(26 * time.Second); r[0] < least*100e6 {
+				t.Errorf("seed %d: %v Mbit/s of 100 with %v of loss: %v", seed, mbit(r), loss, ctl)
 			}
 		}
 	}

@@ -145,6 +145,8 @@ func (b *BBR) checkStartup() {
 	}
 	if !b.full.reached && b.startup.tooMany(b) {
 		b.full.reached, b.full.now = true, true
+		// The bursts of flows that begin together overflow a queue that was empty when the frames beside those that are lost passed it.
+		b.loss.base.forget()
 		b.loss.longTerm = max(b.bdp(1), b.loss.deliveredLatest)
 		b.responded()
 	}
