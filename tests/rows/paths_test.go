@@ -80,7 +80,7 @@ func TestPortOf(t *testing.T) {
 func TestMeasureCells(t *testing.T) {
 	netns.Require(t)
 	t.Chdir("../..") // where the sources of QUIC's stream are
-	t.Setenv("GOFLAGS", "-pgo=off")
+	t.Setenv("GOFLAGS", "-pgo=off -ldflags=-w")
 	t.Setenv("TMPDIR", t.TempDir())
 	var out strings.Builder
 	err := measurePaths(t.Context(), options{repeats: 1, long: 2 * time.Second}, []string{"setup-10M-20ms-0-ours", "first-10M-2ms-0-cubic", "beside-cubic-q1", "outage-ours", "copy-100M-100ms-0", "send-100M-100ms-0"}, &out)
