@@ -114,10 +114,11 @@ func TestBesideCubic(t *testing.T) {
 	for _, queue := range []float64{.25, 1, 4} {
 		for _, rivals := range []int{1, 4} {
 			t.Run(fmt.Sprintf("queue %v, %d of cubic", queue, rivals), func(t *testing.T) {
+				const seeds = 6
 				ours := 0.0
-				for seed := range uint64(4) {
+				for seed := range uint64(seeds) {
 					r := share(seed, queue, 0, append(someBBR(seed, 1, 40*ms), someCubic(rivals, 40*ms)...)...)
-					ours += r[0] / 20e6 / 4
+					ours += r[0] / 20e6 / seeds
 				}
 				t.Logf("%.2f of the path", ours)
 				if rivals == 1 && (ours < .3 || ours > .7) || rivals == 4 && (ours > .4 || ours < .1) {
@@ -148,12 +149,25 @@ func TestBesideItself(t *testing.T) {
 	}
 }
 
-// TestLongerRoundTrip checks that a flow of a longer round trip is not starved.
+// TestLongerRoundTrip checks that a flow of a longer round trip is not starved, also where the other one fills the queue when it begins.
 func TestLongerRoundTrip(t *testing.T) {
+	const seeds = 3
 	for _, queue := range []float64{.25, 1, 4} {
-		r := share(3, queue, 0, append(someBBR(3, 1, 40*ms), &flow{ctl: NewBBR(testMTU, 5), rtt: 200 * ms})...)
-		if r[0] < .15*20e6 || r[1] < .15*20e6 {
-			t.Errorf("queue %v: %v Mbit/s at 40 and 200 ms", queue, mbit(r))
+		for _, unlucky := range []uint32{0, 7} {
+			var shares [2]float64
+			for seed := range uint64(seeds) {
+				b := newBottleneck(seed, 20e6, queue*20e6/8*.04)
+				b.flow(NewBBR(testMTU, seed), 40*ms, 0)
+				b.flow(NewBBR(testMTU, seed+100), 200*ms, 0).unlucky = unlucky
+				b.run(6 * time.Second)
+				for i, r := range b.rates(19 * time.Second) {
+					shares[i] += r / 20e6 / seeds
+				}
+			}
+			t.Logf("queue %v, %d frames lost at first: %.2f of the path", queue, unlucky, shares)
+			if min(shares[0], shares[1]) < .15 {
+				t.Error("less than .15")
+			}
 		}
 	}
 }

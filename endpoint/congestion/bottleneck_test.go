@@ -131,6 +131,7 @@ type flow struct {
 	looks    ack.Instant // when it is looked at next what is lost
 	done     ack.Instant
 	ackEvery time.Duration
+	unlucky  uint32 // so many frames are lost at first
 }
 
 type sentFrame struct {
@@ -188,7 +189,7 @@ func (f *flow) transmit() {
 	}
 	b.free = max(b.free, now).Add(time.Duration(testMTU / b.rate * 1e9))
 	b.delays = append(b.delays, b.free.Sub(now))
-	if b.rng.Float64() < b.loss {
+	if b.rng.Float64() < b.loss || order <= f.unlucky {
 		return
 	}
 	back := b.free.Add(f.rtt)

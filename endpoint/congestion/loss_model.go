@@ -22,7 +22,7 @@ const (
 
 // lossModel is what losses say of how much may be in flight.
 //
-// It departs from the document in two things. Radio links and bad cables lose some of all frames, whatever is in flight. A
+// It departs from the document in three things. Radio links and bad cables lose some of all frames, whatever is in flight. A
 // controller that takes that for congestion gives up a path that nobody else uses. A queue that overflows tells by the round trips of the
 // frames beside the one that it dropped. So what is lost beside frames that met no queue is what the path loses anyhow, and
 // losses count only as far as they exceed that; or when they are many, as those of a policer, which has no queue. Where round trips are all alike, nothing
@@ -31,7 +31,7 @@ const (
 // As losses by chance are set apart, those that are left are answered as CUBIC answers them. The document bounds the rate to what was
 // delivered in the round of the loss, which a queue that is full does not reduce: a flow that cruises would leave it to others to give way. Here a
 // loss of a frame that left in Cruise takes 0.3 of the rate until the next probe, once for those of a window. What a probe of its own overflows
-// is answered as in the document.
+// is answered as in the document, but for how much of the queue is kept after it: see tooMuchInFlight.
 type lossModel struct {
 	longTerm  int64 // inflight_longterm
 	shortTerm int64 // inflight_shortterm
@@ -284,14 +284,17 @@ func (b *BBR) judgeLost(now ack.Instant, t *transmission, bytes int64) {
 	b.tooMuchInFlight(now, before+int64(within), t.appLimited)
 }
 
-// tooMuchInFlight is BBRHandleInflightTooHigh.
+// tooMuchInFlight is BBRHandleInflightTooHigh. The document keeps what was in flight when the queue overflowed: that of path and queue together, so that the
+// queue stands nearly full while the flow cruises, and who has less cannot try more. Here 0.7 of it remain, as of CUBIC's window, but
+// no less than fills the path in Cruise, with the headroom that is left there.
 func (b *BBR) tooMuchInFlight(now ack.Instant, inFlight int64, appLimited bool) {
 	b.probe.samples = false // once for each probe
 	b.responded()
 	if !appLimited {
 		b.loss.undoLong = b.loss.longTerm
 		target := min(b.bdp(1), b.window)
-		b.loss.longTerm = max(inFlight, int64(lossBeta*float64(target)), bbrMinimumFrames*b.mtu)
+		needs := min(inFlight, int64(float64(target)/(1-lossHeadroom)))
+		b.loss.longTerm = max(needs, int64(lossBeta*float64(max(inFlight, target))), bbrMinimumFrames*b.mtu)
 	}
 	if b.state == Up {
 		b.startDown(now)
