@@ -43,6 +43,11 @@ func TestRoomsWithoutTheRaceDetector(t *testing.T) {
 	if m == nil {
 		t.Fatal("the gate has no list of them")
 	}
+	type source struct {
+		starts bool
+		needs  []string
+	}
+	read := map[string]*source{} // by path: many rooms need the same
 	for room := range strings.SplitSeq(string(m[1]), "|") {
 		seen, files := map[string]bool{}, 0
 		var look func(of string, tests bool)
@@ -56,17 +61,25 @@ func TestRoomsWithoutTheRaceDetector(t *testing.T) {
 				if !tests && strings.HasSuffix(path, "_test.go") {
 					continue
 				}
-				f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-				if err != nil {
-					t.Fatal(err)
+				src := read[path]
+				if src == nil {
+					f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+					if err != nil {
+						t.Fatal(err)
+					}
+					src = &source{starts: startsGoroutines(f)}
+					for _, spec := range f.Imports {
+						if own, inside := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module); inside {
+							src.needs = append(src.needs, own)
+						}
+					}
+					read[path] = src
 				}
-				if files++; startsGoroutines(f) {
+				if files++; src.starts {
 					t.Errorf("%s, which %s needs, starts goroutines", path, room)
 				}
-				for _, spec := range f.Imports {
-					if own, inside := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module); inside {
-						look(own, false)
-					}
+				for _, own := range src.needs {
+					look(own, false)
 				}
 			}
 		}
