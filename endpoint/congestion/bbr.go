@@ -151,7 +151,7 @@ func (b *BBR) restart(now ack.Instant) {
 }
 
 // OnAppLimited notes that nothing waits to be sent, though more may be in flight.
-func (b *BBR) OnAppLimited(ack.Instant) { b.rates.appLimited() }
+func (b *BBR) OnAppLimited(ack.Instant) { b.rates.appLimited(); b.pace.idle() }
 
 // OnAcked notes a delivered frame.
 func (b *BBR) OnAcked(now ack.Instant, order uint32, bytes int, rtt time.Duration) {
@@ -247,6 +247,7 @@ func (b *BBR) setPacing(gain float64) {
 	if rtt > 0 {
 		// A frame each round trip harms nobody. Where nothing gets through for a time, what is measured is how rarely frames were tried.
 		b.pace.rate = max(b.pace.rate, float64(b.mtu)/rtt.Seconds())
+		b.pace.most = min(rtt/2, mostMissed)
 	}
 }
 

@@ -84,6 +84,21 @@ func TestFirstMegabyte(t *testing.T) {
 	})
 }
 
+// TestBusyHost checks that a flow whose host gives it a processor only now and then uses the path all the same.
+func TestBusyHost(t *testing.T) {
+	for _, rtt := range []time.Duration{20 * ms, 100 * ms} {
+		for _, every := range []time.Duration{2 * ms, 5 * ms, 10 * ms} {
+			b := newBottleneck(1, 100e6, 100e6/8*rtt.Seconds())
+			f := b.flow(NewBBR(testMTU, 7), rtt, 0)
+			f.ackEvery, f.busy = every, true
+			b.run(3 * time.Second)
+			if r, dropped := b.rates(3 * time.Second)[0], float64(b.dropped)/float64(b.offered); r < .9*100e6 || dropped > .03 {
+				t.Errorf("round trip %v, a processor every %v: %.1f Mbit/s of 100, %.3f dropped: %v", rtt, every, r/1e6, dropped, f.ctl)
+			}
+		}
+	}
+}
+
 // share runs flows on 20 Mbit/s with a queue of so many round trips of 40 ms, begun so long one after the other, and returns what each gets
 // of it in the 30 s from half a minute after the last one began.
 func share(seed uint64, queue float64, every time.Duration, flows ...*flow) []float64 {

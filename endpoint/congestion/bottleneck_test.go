@@ -132,6 +132,7 @@ type flow struct {
 	done     ack.Instant
 	ackEvery time.Duration
 	unlucky  uint32 // so many frames are lost at first
+	busy     bool   // it sends at these times, too: it gets a processor no more often
 }
 
 type sentFrame struct {
@@ -151,6 +152,9 @@ func (f *flow) send() {
 	now := f.b.now
 	for (f.left != 0) && (f.inFlight == 0 || f.inFlight < int64(f.ctl.Window())) {
 		if at := f.ctl.NextSend(now, testMTU); at > now {
+			if f.busy {
+				at = f.late(at)
+			}
 			if f.wake <= now || at < f.wake {
 				f.wake = at
 				f.b.at(at, f.send)
@@ -201,9 +205,14 @@ func (f *flow) transmit() {
 		b.last = back
 	}
 	if f.ackEvery > 0 {
-		back = ack.Instant((time.Duration(back)/f.ackEvery + 1) * f.ackEvery)
+		back = f.late(back)
 	}
 	b.add(back, event{flow: f, order: order, sent: now})
+}
+
+// late returns the next of the times at which acknowledgements are looked at.
+func (f *flow) late(at ack.Instant) ack.Instant {
+	return ack.Instant((time.Duration(at)/f.ackEvery + 1) * f.ackEvery)
 }
 
 func (f *flow) acked(order uint32, sent ack.Instant) {

@@ -23,13 +23,19 @@ var (
 
 // NewLimited returns a Limited of that many bytes a second.
 func NewLimited(c ack.Controller, rate int) *Limited {
-	return &Limited{Controller: c, pace: pacing{rate: float64(rate), free: -ack.Instant(time.Hour)}}
+	return &Limited{Controller: c, pace: pacing{rate: float64(rate), free: -ack.Instant(time.Hour), most: mostMissed}}
 }
 
 // OnSent implements [ack.Controller].
 func (l *Limited) OnSent(now ack.Instant, order uint32, bytes int) {
 	l.pace.sent(now, bytes)
 	l.Controller.OnSent(now, order, bytes)
+}
+
+// OnAppLimited implements [ack.Controller].
+func (l *Limited) OnAppLimited(now ack.Instant) {
+	l.pace.idle()
+	l.Controller.OnAppLimited(now)
 }
 
 // NextSend implements [ack.Controller].
