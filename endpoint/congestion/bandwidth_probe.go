@@ -42,7 +42,6 @@ func (b *BBR) startCruise() {
 
 func (b *BBR) startRefill() {
 	b.state, b.pacingGain, b.windowGain = Refill, 1, bbrWindowGain
-	b.bandwidth.undone, b.loss.undoShort, b.loss.undoLong = b.bandwidth.low, b.loss.shortTerm, b.loss.longTerm
 	b.resetShortTerm()
 	b.probe.upRounds, b.probe.upAcked = 0, 0
 	b.probe.stopping = false

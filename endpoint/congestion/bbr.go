@@ -164,6 +164,7 @@ func (b *BBR) OnAcked(now ack.Instant, order uint32, bytes int, rtt time.Duratio
 // OnLost notes a frame taken for lost.
 func (b *BBR) OnLost(now ack.Instant, order uint32, bytes int, timeout bool) {
 	sent := b.rates.lostFrame(order, int64(bytes))
+	b.noteLoss()
 	if !timeout {
 		b.loss.lost(sent, int64(bytes), b.met(b.rates.near(order)), b.learns())
 	}
@@ -178,9 +179,6 @@ func (b *BBR) HeedsMarks() bool { return true }
 
 // OnMarked implements [ack.Heeding]. Any mark is congestion, as the document asks of those who send ECT(0), and RFC 3168 at least once for each round trip.
 func (b *BBR) OnMarked(_ ack.Instant, frames int) { b.loss.batchMarked += frames }
-
-// OnSpurious notes that a frame that was taken for lost arrived: what bounds were made of losses is taken back.
-func (b *BBR) OnSpurious(ack.Instant) { b.loss.undo(); b.bandwidth.undo() }
 
 // EndBatch draws the conclusions of the calls since the last one.
 func (b *BBR) EndBatch(now ack.Instant) {

@@ -35,8 +35,6 @@ const (
 type lossModel struct {
 	longTerm  int64 // inflight_longterm
 	shortTerm int64 // inflight_shortterm
-	undoLong  int64 // longTerm and shortTerm before the last losses
-	undoShort int64
 
 	deliveredLatest int64 // inflight_latest: the most of a sample of this loss round
 	roundEnd        int64 // delivered from which on a frame belongs to the next loss round
@@ -46,13 +44,14 @@ type lossModel struct {
 	batchMarked     int         // frames of this batch that a queue marked (ECN)
 	heedFrom        int64       // delivered from which on a mark counts: to those of frames that left before there was a response
 
+	before     beforeLosses
 	cruiseFrom int64 // delivered from which on a frame left in Cruise, and after the last response
 
 	base baseLoss
 }
 
 func (l *lossModel) init() {
-	l.longTerm, l.shortTerm, l.undoLong, l.undoShort = bbrUnknown, bbrUnknown, bbrUnknown, bbrUnknown
+	l.longTerm, l.shortTerm = bbrUnknown, bbrUnknown
 }
 
 // roundLosses are the bytes of a round, and those of them that met a queue.
@@ -226,11 +225,6 @@ func (l *lossModel) withHeadroom(mtu int64) int64 {
 	return max(l.longTerm-room, bbrMinimumFrames*mtu)
 }
 
-func (l *lossModel) undo() {
-	l.longTerm = max(l.longTerm, l.undoLong)
-	l.shortTerm = max(l.shortTerm, l.undoShort)
-}
-
 // adaptToLoss makes the short-term bounds smaller after a round with losses or marks, unless more was tried in it (section 5.5.10.3).
 func (b *BBR) adaptToLoss(s *sample) {
 	if !b.loss.roundBegan {
@@ -244,7 +238,6 @@ func (b *BBR) adaptToLoss(s *sample) {
 	case Startup, Refill, Up:
 		return
 	}
-	b.bandwidth.undone, b.loss.undoShort = b.bandwidth.low, b.loss.shortTerm
 	if math.IsInf(b.bandwidth.low, 1) {
 		b.bandwidth.low = b.bandwidth.max()
 	}
@@ -291,7 +284,6 @@ func (b *BBR) tooMuchInFlight(now ack.Instant, inFlight int64, appLimited bool) 
 	b.probe.samples = false // once for each probe
 	b.responded()
 	if !appLimited {
-		b.loss.undoLong = b.loss.longTerm
 		target := min(b.bdp(1), b.window)
 		needs := min(inFlight, int64(float64(target)/(1-lossHeadroom)))
 		b.loss.longTerm = max(needs, int64(lossBeta*float64(max(inFlight, target))), bbrMinimumFrames*b.mtu)

@@ -146,18 +146,6 @@ func TestCruiseGivesWay(t *testing.T) {
 	}
 }
 
-// TestSpurious checks that bounds are taken back that losses made which were none.
-func TestSpurious(t *testing.T) {
-	b := NewBBR(testMTU, 1)
-	b.loss.longTerm, b.loss.undoLong = 10_000, 50_000
-	b.loss.shortTerm, b.loss.undoShort = 10_000, bbrUnknown
-	b.bandwidth.low, b.bandwidth.undone = 1e5, 1e6
-	b.OnSpurious(0)
-	if b.loss.longTerm != 50_000 || b.loss.shortTerm != bbrUnknown || b.bandwidth.low != 1e6 {
-		t.Errorf("%+v", b.loss)
-	}
-}
-
 // TestSpikes checks that frames which a radio holds back for 50 ms now and then do not have losses of a short queue taken for those of chance: others get
 // their share, and little is dropped.
 func TestSpikes(t *testing.T) {

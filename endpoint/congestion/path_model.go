@@ -22,7 +22,6 @@ const (
 type bandwidthModel struct {
 	highest [2]float64 // bytes per second: before, and in this cycle
 	low     float64    // bw_shortterm
-	undone  float64    // low before the last losses
 	latest  float64    // bw_latest: the highest of this loss round
 }
 
@@ -41,8 +40,6 @@ func (m *bandwidthModel) advance() {
 		m.highest = [2]float64{m.highest[1], 0}
 	}
 }
-
-func (m *bandwidthModel) undo() { m.low = max(m.low, m.undone) }
 
 // minimumRTT is the round trip of the empty path (section 5.5.2).
 type minimumRTT struct {
