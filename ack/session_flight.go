@@ -417,13 +417,15 @@ func (f *Flight) answer(id uint32) *flightFrame {
 func (f *Flight) settle(now Instant, s *flightFrame) {
 	rtt := time.Duration(-1)
 	if s.copies == 0 {
-		// No round trip is shorter than the shortest time that an acknowledgement took: what the peer says of itself cannot make a path near (RFC 9002
-		// section 5.3).
+		// No round trip is shorter than the shortest time that an acknowledgement took: what the peer says of itself cannot make a path near, nor hide
+		// a queue (RFC 9002 section 5.3).
 		took := max(now.Sub(s.first), 1)
 		if f.least == 0 || took < f.least {
 			f.least = took
 		}
-		rtt = max(took-f.heldBack, f.least)
+		if rtt = took - f.heldBack; rtt < f.least {
+			rtt = took
+		}
 		if int32(s.order-f.reached) > 0 {
 			f.reached = s.order
 		}

@@ -63,9 +63,9 @@ func TestNothingIsWithheld(t *testing.T) {
 	}
 }
 
-// TestPretendedNearness checks that no delay for which a peer says that it held an acknowledgement back makes a round trip shorter than the shortest one took.
+// TestPretendedNearness checks that no delay for which a peer says that it held an acknowledgement back makes a round trip shorter than the shortest one took, and that none hides a queue.
 func TestPretendedNearness(t *testing.T) {
-	ctl := &shortestTrip{}
+	ctl := &tripRange{}
 	var f Flight
 	f.Init(0, FlightConfig{Epoch: 7, Window: 100, MinRTO: time.Hour, MaxRTO: time.Hour, GiveUp: time.Hour}, ctl)
 	const took = 40 * time.Millisecond
@@ -81,18 +81,22 @@ func TestPretendedNearness(t *testing.T) {
 	if ctl.shortest != took {
 		t.Errorf("the shortest round trip is %v, want %v", ctl.shortest, took)
 	}
+	if want := took + 19*time.Millisecond; ctl.longest != want {
+		t.Errorf("the longest round trip is %v, want %v, which waited in a queue", ctl.longest, want)
+	}
 }
 
-// shortestTrip is a controller that notes the shortest round trip.
-type shortestTrip struct {
+// tripRange is a controller that notes the shortest and the longest round trip.
+type tripRange struct {
 	FixedWindow
-	shortest time.Duration
+	shortest, longest time.Duration
 }
 
-func (c *shortestTrip) OnAcked(_ Instant, _ uint32, _ int, rtt time.Duration) {
+func (c *tripRange) OnAcked(_ Instant, _ uint32, _ int, rtt time.Duration) {
 	if rtt > 0 && (c.shortest == 0 || rtt < c.shortest) {
 		c.shortest = rtt
 	}
+	c.longest = max(c.longest, rtt)
 }
 
 // TestFalseAcknowledgements checks that a receiver which acknowledges a part of what is in flight before it came is found, however small that part is, and
