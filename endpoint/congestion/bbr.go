@@ -134,6 +134,7 @@ func (b *BBR) OnSent(now ack.Instant, order uint32, bytes int) {
 	if b.rates.inFlight == 0 && b.rates.limitedUntil != 0 {
 		b.restart(now)
 	}
+	b.rates.calm = b.learns()
 	b.rates.sent(now, order, int64(bytes))
 	b.pace.sent(now, bytes)
 }
@@ -155,9 +156,9 @@ func (b *BBR) OnAppLimited(ack.Instant) { b.rates.appLimited(); b.pace.idle() }
 
 // OnAcked notes a delivered frame.
 func (b *BBR) OnAcked(now ack.Instant, order uint32, bytes int, rtt time.Duration) {
-	b.rates.acked(now, order, int64(bytes), rtt)
+	sent := b.rates.acked(now, order, int64(bytes), rtt)
 	if rtt >= 0 {
-		b.loss.acked(int64(bytes), b.met(rtt), b.learns())
+		b.loss.acked(int64(bytes), b.met(rtt), sent != nil && sent.calm)
 	}
 }
 
@@ -166,7 +167,7 @@ func (b *BBR) OnLost(now ack.Instant, order uint32, bytes int, timeout bool) {
 	sent := b.rates.lostFrame(order, int64(bytes))
 	b.noteLoss()
 	if !timeout {
-		b.loss.lost(sent, int64(bytes), b.met(b.rates.near(order)), b.learns())
+		b.loss.lost(sent, int64(bytes), b.met(b.rates.near(order)), sent != nil && sent.calm)
 	}
 	b.startup.lost(order)
 	if sent != nil && b.probe.samples {

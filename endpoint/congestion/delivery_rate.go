@@ -11,6 +11,7 @@ type transmission struct {
 	order       uint32
 	appLimited  bool
 	live        bool
+	calm        bool          // what it says of losses is learned: see learns
 	rtt         time.Duration // 0: not acknowledged, or not measured
 	at          ack.Instant
 	firstAt     ack.Instant // when the frame left that was delivered last then: what is measured of sending begins there
@@ -28,6 +29,8 @@ type deliveryRates struct {
 	inFlight, delivered, lost int64
 	firstAt, deliveredAt      ack.Instant
 	limitedUntil              int64 // what is delivered up to there says little of the path: the application had no more; 0: it has
+
+	calm bool // what leaves now says what the path loses by chance
 
 	// Of the batch.
 	newest     transmission // the frame that left last of those acknowledged
@@ -55,7 +58,7 @@ func (d *deliveryRates) sent(now ack.Instant, order uint32, bytes int64) {
 		d.grow()
 	}
 	t := d.slot(order)
-	t.order, t.live, t.rtt, t.at, t.firstAt, t.deliveredAt = order, true, 0, now, d.firstAt, d.deliveredAt
+	t.order, t.live, t.calm, t.rtt, t.at, t.firstAt, t.deliveredAt = order, true, d.calm, 0, now, d.firstAt, d.deliveredAt
 	t.delivered, t.lost, t.inFlight, t.appLimited = d.delivered, d.lost, d.inFlight, d.limitedUntil != 0
 }
 
@@ -83,7 +86,8 @@ func (d *deliveryRates) take(order uint32, bytes int64) *transmission {
 	return t
 }
 
-func (d *deliveryRates) acked(now ack.Instant, order uint32, bytes int64, rtt time.Duration) {
+// acked returns what is known of the frame, nil: nothing.
+func (d *deliveryRates) acked(now ack.Instant, order uint32, bytes int64, rtt time.Duration) *transmission {
 	d.delivered += bytes
 	d.deliveredAt = now
 	d.ackedBytes += bytes
@@ -101,6 +105,7 @@ func (d *deliveryRates) acked(now ack.Instant, order uint32, bytes int64, rtt ti
 		d.newest, d.some = *t, true
 		d.firstAt = t.at
 	}
+	return t
 }
 
 func (d *deliveryRates) lostFrame(order uint32, bytes int64) *transmission {

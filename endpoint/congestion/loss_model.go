@@ -93,13 +93,16 @@ func (l *lossModel) lost(sent *transmission, bytes int64, q queueing, learn bool
 	}
 }
 
-// learns reports whether what is lost beside an empty queue says what the path loses by chance: not in a probe for bandwidth, nor while its queue drains.
+// learns reports whether what is lost of what leaves now, beside an empty queue, says what the path loses by chance: not in a probe for bandwidth, nor while its queue
+// drains, nor when more leaves than was ever delivered. A policer, which has no queue, drops all that is more: taken for chance that would be made up for, and dropped again.
 func (b *BBR) learns() bool {
 	switch b.state {
+	case Startup:
+		return true
 	case Drain, Refill, Up:
 		return false
 	}
-	return true
+	return b.pace.rate <= b.bandwidth.max()
 }
 
 // baseLoss is which share of frames the path loses while its queue is empty.

@@ -50,22 +50,44 @@ func TestBaseLossAges(t *testing.T) {
 
 // TestBaseLossOfProbes checks that nothing is learned of chance while more is sent than arrives.
 func TestBaseLossOfProbes(t *testing.T) {
+	const bandwidth = 1e6
 	for state := Startup; state <= ProbeRTT; state++ {
-		b := NewBBR(testMTU, 1)
-		b.state = state
-		b.path.rtt, b.path.longest[1] = 40*ms, 80*ms
-		b.bandwidth.highest[1] = 1e6
-		for order := range uint32(2000) {
-			b.OnSent(0, order, testMTU)
-			if order%8 == 7 {
-				b.OnLost(0, order-4, testMTU, false)
-			} else if order%8 != 3 {
-				b.OnAcked(0, order, testMTU, 40*ms)
+		for _, rate := range []float64{bandwidth, 1.05 * bandwidth} {
+			b := NewBBR(testMTU, 1)
+			b.state, b.pace.rate = state, rate
+			b.path.rtt, b.path.longest[1] = 40*ms, 80*ms
+			b.bandwidth.highest[1] = bandwidth
+			for order := range uint32(2000) {
+				b.OnSent(0, order, testMTU)
+				if order%8 == 7 {
+					b.OnLost(0, order-4, testMTU, false)
+				} else if order%8 != 3 {
+					b.OnAcked(0, order, testMTU, 40*ms)
+				}
+			}
+			probes := state == Drain || state == Refill || state == Up || state != Startup && rate > bandwidth
+			if got := b.loss.base.share() > .1; got == probes {
+				t.Errorf("%v, pacing rate %v: %.3f is taken for chance", state, rate, b.loss.base.share())
 			}
 		}
-		if got, probes := b.loss.base.share() > .1, state == Drain || state == Refill || state == Up; got == probes {
-			t.Errorf("%v: %.3f is taken for chance", state, b.loss.base.share())
-		}
+	}
+}
+
+// TestPolicerWithSpikes checks that a policer is not flooded where a radio holds frames back now and then, so that all others seem to have met no queue.
+func TestPolicerWithSpikes(t *testing.T) {
+	const seeds = 4
+	dropped := 0.0
+	for seed := range uint64(seeds) {
+		b := newBottleneck(seed, 20e6, 2*testMTU)
+		b.spikes, b.spike = .001, 50*ms
+		b.flow(NewBBR(testMTU, seed), 40*ms, 0)
+		b.flow(newCubic(), 40*ms, 100*ms)
+		b.run(40 * time.Second)
+		dropped += float64(b.dropped) / float64(b.offered) / seeds
+	}
+	t.Logf("%.3f dropped", dropped)
+	if dropped > .07 {
+		t.Error("more than .07")
 	}
 }
 
