@@ -90,7 +90,7 @@ func TestFarCopy(t *testing.T) {
 		{100 * time.Millisecond, 0, 8 * time.Second, 90},
 		{100 * time.Millisecond, 0.01, 24 * time.Second, 88},
 		{300 * time.Millisecond, 0, 8 * time.Second, 88},
-		{300 * time.Millisecond, 0.01, 24 * time.Second, 80},
+		{300 * time.Millisecond, 0.01, 24 * time.Second, 84},
 	} {
 		if testing.Short() && (c.loss > 0 || c.trip > 100*time.Millisecond) {
 			continue // each takes a minute with the race detector
