@@ -1,6 +1,7 @@
 package congestion
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -191,10 +192,12 @@ func TestSpikes(t *testing.T) {
 	}
 }
 
-// TestGrowsDespiteLoss checks that a flow whose queue is empty, and which loses frames by chance, finds that the path has become ten times faster.
+// TestGrowsDespiteLoss checks that a flow whose queue is empty, and which loses frames by chance, finds that the path has become ten times faster, mostly within
+// 12 s.
 func TestGrowsDespiteLoss(t *testing.T) {
-	for seed := range uint64(3) {
-		for loss, least := range map[float64]float64{.01: .8, .03: .4} {
+	for _, loss := range []float64{.01, .03} {
+		var all []float64
+		for seed := range uint64(5) {
 			b := newBottleneck(seed, 10e6, 100e6/8*.04)
 			b.loss = loss
 			ctl := NewBBR(testMTU, seed)
@@ -202,9 +205,11 @@ func TestGrowsDespiteLoss(t *testing.T) {
 			b.run(8 * time.Second)
 			b.rate = 100e6 / 8
 			b.run(20 * time.Second)
-			if r := b.rates(26 * time.Second); r[0] < least*100e6 {
-				t.Errorf("seed %d: %v Mbit/s of 100 with %v of loss: %v", seed, mbit(r), loss, ctl)
-			}
+			all = append(all, b.rates(26*time.Second)...)
+		}
+		slices.Sort(all)
+		if all[0] < .3*100e6 || all[2] < .8*100e6 {
+			t.Errorf("%v Mbit/s of 100 with %v of loss", mbit(all), loss)
 		}
 	}
 }
