@@ -37,7 +37,7 @@ func TestFarWindow(t *testing.T) {
 func TestFarWindowOutlastsLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const trip = 300 * time.Millisecond
-		link := simnet.Link{Latency: trip / 2, Rate: 100e6, Queue: 3000}
+		link := simnet.Link{Latency: trip / 2, Rate: fewer[int64](100e6, 25e6), Queue: 3000}
 		cfg := Config{MTU: 1488}
 		p := newPair(t, pairConfig{link: link, size: 16 << 20, a: cfg, b: cfg})
 		defer p.close()

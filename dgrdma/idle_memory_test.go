@@ -31,7 +31,8 @@ func TestIdlePeerMemory(t *testing.T) {
 }
 
 func checkIdlePeerMemory(t *testing.T, wire simnet.Link) {
-	const peers, size, most = 100, 1 << 20, 6 << 10
+	const size, most = 1 << 20, 6 << 10
+	peers := fewer(100, 25)
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(1)
 		defer n.Close()
@@ -78,7 +79,7 @@ func checkIdlePeerMemory(t *testing.T, wire simnet.Link) {
 			c.Close()
 		}
 		synctest.Wait()
-		each := (int64(before) - int64(heapAfterGC())) / peers
+		each := (int64(before) - int64(heapAfterGC())) / int64(peers)
 		t.Logf("%d bytes for an idle peer", each)
 		if each <= 0 || each > most {
 			t.Errorf("%d bytes for an idle peer, want at most %d", each, most)
