@@ -72,6 +72,7 @@ type BBR struct {
 	startup     startupLosses
 	spread      bool // a round trip is known
 	idleRestart bool // sending began again after nothing was in flight
+	unproven    int  // round until which what is known is of before that
 	random      uint64
 }
 
@@ -139,9 +140,22 @@ func (b *BBR) OnSent(now ack.Instant, order uint32, bytes int) {
 	b.pace.sent(now, bytes)
 }
 
-// restart begins again after idleness, with no burst (section 5.4.1).
+const (
+	// idleHalf is how long nothing was in flight when what may be is half as much: RFC 2861 takes a retransmission timeout, of which RFC 6298 has a second at least.
+	idleHalf = time.Second
+	// idleRounds is how many rounds what was known before idleness is unproven: that of the first acknowledgements, and the one in which losses are found.
+	idleRounds = 2
+)
+
+// restart begins again after idleness, with no burst (section 5.4.1). The document leaves the window as it is, which floods a path that became slower: here it is
+// halved for each second, and grows again with what is acknowledged.
 func (b *BBR) restart(now ack.Instant) {
 	b.idleRestart = true
+	for idle := now.Sub(b.rates.deliveredAt); idle >= idleHalf && b.window > bbrInitialFrames*b.mtu; idle -= idleHalf {
+		b.window = max(b.window/2, bbrInitialFrames*b.mtu)
+		b.unproven = b.round.count + idleRounds
+		b.probe.began, b.round.since = now, 0 // as after ProbeRTT
+	}
 	b.aggregation.began, b.aggregation.acked = now, 0
 	switch b.state {
 	case Down, Cruise, Refill, Up:

@@ -221,6 +221,28 @@ func TestIdleRestart(t *testing.T) {
 	}
 }
 
+// TestIdleOnSlowerPath checks that a flow that was idle does not flood a path that became slower: little more than a window of before is dropped.
+func TestIdleOnSlowerPath(t *testing.T) {
+	for _, queue := range []float64{.25, 1, 4} {
+		const rate, rtt = 100e6 / 8, 40 * ms
+		holds := rate * rtt.Seconds()
+		b := newBottleneck(1, 8*rate, queue*holds)
+		ctl := NewBBR(testMTU, 7)
+		f := b.flow(ctl, rtt, 0)
+		b.run(10 * time.Second)
+		f.left = 0
+		b.run(12 * time.Second)
+		b.rate, b.queue = b.rate/10, b.queue/10
+		dropped := b.dropped
+		f.left = -1
+		b.at(b.now, f.send)
+		r := b.rates(2 * time.Second)
+		if n := float64(b.dropped-dropped) / holds; n > 2 || r[0] < .7*8*b.rate {
+			t.Errorf("queue %v: %.1f times what the path held before is dropped, %v Mbit/s of 10 arrive: %v", queue, n, mbit(r), ctl)
+		}
+	}
+}
+
 // TestZeroAllocs checks that frames cost no memory once some are in flight.
 func TestZeroAllocs(t *testing.T) {
 	for name, ctl := range map[string]ack.Controller{"bbr": NewBBR(testMTU, 1), "by path": NewByPath(testMTU, 1, false)} {

@@ -247,6 +247,11 @@ func (b *BBR) adaptToLoss(s *sample) {
 	if b.loss.shortTerm == bbrUnknown {
 		b.loss.shortTerm = b.window
 	}
+	if b.round.count <= b.unproven {
+		b.bandwidth.low, b.loss.shortTerm = b.bandwidth.latest, b.loss.deliveredLatest // what was before idleness counts for nothing
+		b.responded()
+		return
+	}
 	b.bandwidth.low *= lossBeta
 	if n := &b.loss.now; b.state != Cruise || !b.loss.exceeds(0, n.cruiseLost, n.queuedLost+n.queuedAcked, b.mtu) {
 		b.bandwidth.low = max(b.bandwidth.low, b.bandwidth.latest)
