@@ -191,11 +191,11 @@ const (
 	perSlot = 512
 )
 
-// As much is outstanding as keeps the wire busy, and not more, so that the memory written to
-// stays in the processor's cache.
 const (
-	outstandingBytes = 4 << 20
-	mostOutstanding  = 4096
+	// Outstanding is how many bytes are outstanding where nobody chooses a depth: as many as keep the wire busy, and not more, so that the
+	// memory written to stays in the processor's cache.
+	Outstanding     = 4 << 20
+	mostOutstanding = 4096
 )
 
 // PieceAt returns how large pieces are, if nobody says it, that are posted at a rate in bytes per second; 0: no limit. One piece
@@ -218,7 +218,7 @@ func (p Plan) WithDepth(depth int, memory uint64) Plan {
 		p.Active = uint32(p.slots())
 		return p
 	}
-	total := min(max(outstandingBytes/uint64(p.Size), 2), mostOutstanding)
+	total := min(max(Outstanding/uint64(p.Size), 2), mostOutstanding)
 	p.Depth = uint32(max(total/uint64(p.Peers), 1))
 	for p.Depth > 1 && p.needs() > memory {
 		p.Depth--

@@ -95,6 +95,9 @@ func (s *Setting) Parse(text string) (Value, error) {
 		d, err = time.ParseDuration(text)
 		n = int64(d)
 	}
+	if err != nil && s.Bytes {
+		return Value{}, fmt.Errorf("need %s, a number without a unit", s.Allowed())
+	}
 	if err != nil || !s.within(n) {
 		return Value{}, fmt.Errorf("need %s", s.Allowed())
 	}

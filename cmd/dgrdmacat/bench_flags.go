@@ -146,7 +146,7 @@ func (o *benchOptions) check() error {
 		return badUsage("--memory belongs to --serve")
 	case o.memory.value < bench.LeastMemory || o.memory.value > url.MaxSize:
 		return badUsage("--memory %v: need %d to 4G", &o.memory, bench.LeastMemory)
-	case o.to == "" && o.local != "":
+	case o.to == "" && o.local != "" && !o.path.given():
 		return badUsage("--local belongs to --to")
 	case o.size.value < 1 || o.size.value > 1<<30:
 		return badUsage("--size %v: need 1 to 1G", &o.size)

@@ -7,14 +7,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/internal/emulator"
 	"github.com/dgrdma/dgrdma/internal/namespace"
 )
@@ -50,7 +53,7 @@ const insideVariable = "DGRDMACAT_PATH_INSIDE"
 
 // overPath runs both ends over an emulated path.
 func (o *benchOptions) overPath(ctx context.Context, fs *flag.FlagSet, std *stdio) error {
-	if stray := given(fs, "serve", "to", "local", "once", "url-file", "memory", "metrics"); stray != "" {
+	if stray := given(fs, "serve", "to", "once", "url-file", "memory", "metrics"); stray != "" {
 		return badUsage("--path runs both ends: leave out %s", stray)
 	}
 	if given(fs, "loss") != "" {
@@ -142,7 +145,15 @@ func (o *benchOptions) runPath(ctx context.Context, fs *flag.FlagSet, std *stdio
 		server.Process.Kill()
 		return fmt.Errorf("the server of --path did not begin: %w: %s", err, strings.TrimSpace(server.Stderr.(*strings.Builder).String()))
 	}
-	client := ourself(ctx, std, append(withoutFlag(os.Args[1:], "path"), "--to", url))
+	args = append(withoutFlag(os.Args[1:], "path"), "--to", url)
+	if depth := o.pathDepth(); depth > 0 {
+		args = append(args, "--depth", strconv.Itoa(depth))
+	}
+	if len(o.compare.all) > 0 && time.Duration(o.seconds) < pathTurns*o.path.cfg.Trip {
+		fmt.Fprintf(std.err, "--compare: the other protocol connects anew for each of its turns, and takes some round trips of %v to reach its rate: --seconds %d or more compares what both carry in the long run\n",
+			o.path.cfg.Trip, int(math.Ceil((pathTurns * o.path.cfg.Trip).Seconds())))
+	}
+	client := ourself(ctx, std, args)
 	ends[0].In(func() { err = client.Start() })
 	if err != nil {
 		server.Process.Kill()
@@ -162,6 +173,19 @@ func (o *benchOptions) runPath(ctx context.Context, fs *flag.FlagSet, std *stdio
 		return err
 	}
 	return cmp.Or(outcomeOf(<-served), err)
+}
+
+// pathTurns is how many round trips a turn of --compare has at least that says what a protocol carries in the long run. Arbitrary.
+const pathTurns = 50
+
+// pathDepth returns the depth with which a path is full that holds more than is outstanding by default: twice the path, within half of the memory of a
+// server. 0: the default is enough, or the depth was chosen.
+func (o *benchOptions) pathDepth() int {
+	full := min(2*int(o.path.cfg.Trip.Seconds()*float64(o.path.cfg.Bottleneck.Rate)/8), servedMemory/2)
+	if o.depth != 0 || o.tcp != nil || len(o.sizes) != 1 || full <= bench.Outstanding {
+		return 0
+	}
+	return min(full/(int(o.sizes[0])*max(o.peers, 1))+1, mostDepth)
 }
 
 // awaitURL waits until the server has written where it is.

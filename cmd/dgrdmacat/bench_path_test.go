@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -34,6 +36,32 @@ func TestPathMistakes(t *testing.T) {
 			if !strings.Contains(errs.String(), w) {
 				t.Errorf("%s: %s, want %s in it", args, &errs, w)
 			}
+		}
+	}
+}
+
+// TestPathDepth checks that a path that holds more than is outstanding by default gets twice of what it holds, within the memory of a server, unless somebody
+// chooses.
+func TestPathDepth(t *testing.T) {
+	for args, want := range map[string]int{
+		"--path rate=20M,rtt=40ms":                          0,
+		"--path rate=100M,rtt=300ms":                        8,
+		"--path rate=100M,rtt=300ms --size 64k":             115,
+		"--path rate=100M,rtt=300ms --size 64k --peers 5":   23,
+		"--path rate=100M,rtt=300ms --depth 3":              0,
+		"--path rate=100M,rtt=300ms --sweep 64..1M":         0,
+		"--path rate=10G,rtt=1s":                            65,
+		"--path rate=100M,rtt=300ms --local udp?cc=bbr":     8,
+		"--path rate=100M,rtt=300ms --size 64 --seconds .1": 117188,
+	} {
+		o := new(benchOptions)
+		fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+		o.register(fs)
+		if err := cmp.Or(fs.Parse(strings.Fields(args)), o.check()); err != nil {
+			t.Fatalf("%s: %v", args, err)
+		}
+		if got := o.pathDepth(); got != want {
+			t.Errorf("%s: depth %d, want %d", args, got, want)
 		}
 	}
 }
