@@ -27,9 +27,11 @@ func (s *sending) appendTransactions(now ack.Instant, w *frame.Writer) (first *T
 				// Small transactions are not cut: frames stay fewer.
 				break
 			}
-			if t.cutShort = !fits && !s.path.IsKnown(); t.cutShort && (n > 0 || s.mustKnowPathMTU(t)) {
+			short := !fits && !s.path.IsKnown()
+			if short && (n > 0 || s.mustKnowPathMTU(t)) {
 				break // it begins a frame that is short, too, or it is not known how it is to be cut
 			}
+			t.cutShort = short
 			if !fitsHere || l.NoLength4 {
 				count = t.messages(s.cut(t, &l), room)
 			}

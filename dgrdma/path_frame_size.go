@@ -74,7 +74,10 @@ func (s *sending) asksPathMTU() bool {
 
 // mustKnowPathMTU reports whether t has to wait until that is known.
 func (s *sending) mustKnowPathMTU(t *Transaction) bool {
-	return !s.path.IsKnown() && !t.entry.HasBegun() && t.Bytes() > mostCutShort && s.isLong(t)
+	if s.path.IsKnown() || t.entry.HasBegun() || !s.isLong(t) {
+		return false
+	}
+	return t.Bytes() > mostCutShort || t.messages(&s.shortLayout, s.shortLayout.Full) > frame.MaxMessages
 }
 
 // mustCutShort reports whether t, which has not begun, takes several frames, of which it is not known how long they may be.
@@ -82,7 +85,7 @@ func (s *sending) mustCutShort(t *Transaction) bool { return !s.path.IsKnown() &
 
 // longestFor returns how long a frame may be that begins with messages of t.
 func (s *sending) longestFor(t *Transaction) int {
-	if t.cutShort || !t.entry.HasBegun() && s.mustCutShort(t) {
+	if t.entry.HasBegun() && t.cutShort || !t.entry.HasBegun() && s.mustCutShort(t) {
 		return s.terms.short
 	}
 	return s.path.Size()

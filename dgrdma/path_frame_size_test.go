@@ -260,6 +260,63 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
+// TestTooManyMessagesCutShort checks that a transaction of so many segments that it has no more messages than there may be only in long frames waits until it
+// is known how long frames arrive.
+func TestTooManyMessagesCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		n.Link(addrA, addrB, simnet.Link{Latency: 10 * time.Millisecond})
+		n.Link(addrB, addrA, simnet.Link{Latency: 10 * time.Millisecond})
+		p := openNarrow(t, n, 1470, Config{})
+		defer p.a.Close()
+		defer p.b.Close()
+		const size = 1400 // of the first segment, which long frames cut less often
+		data := pattern(1, size)
+		x := &Transaction{Segments: []Segment{{0, data}}, Completion: Word(200_000, 7)}
+		for i := range frame.MaxMessages - 2 {
+			x.Segments = append(x.Segments, Segment{uint32(size + i), data[i%size:][:1]})
+		}
+		if err := p.toB.Write(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(p.memB.Bytes()[:size], data) || p.memB.Load32(200_000) != 7 {
+			t.Error("it did not arrive")
+		}
+	})
+}
+
+// TestLengthFoundBeforeItBegins checks a transaction that would have been cut short beside another one, had no room there, and fits a frame when it begins, as it is
+// known by then how long frames arrive.
+func TestLengthFoundBeforeItBegins(t *testing.T) {
+	for _, window := range []int{1, 2, 3} {
+		for _, size := range []int{600, 1100, 1230, 1300, 1380, 1420, 3000} {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(1)
+				defer n.Close()
+				n.Link(addrA, addrB, simnet.Link{Latency: 10 * time.Millisecond})
+				n.Link(addrB, addrA, simnet.Link{Latency: 10 * time.Millisecond})
+				p := openNarrow(t, n, 1470, Config{Window: window})
+				defer p.a.Close()
+				defer p.b.Close()
+				errs := make(chan error, 8)
+				for i := range cap(errs) {
+					x := write(uint32(8192*i), pattern(i, []int{200, size}[i%2]), uint32(80_000+4*i), uint32(i+1))
+					x.Done = func(_ *Transaction, err error) { errs <- err }
+					if err := p.toB.Post(x); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range cap(errs) {
+					if err := <-errs; err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestTooLargeOnANarrowPath checks that what takes too many messages only now that frames are
 // shorter fails, and that what was posted after it does not.
 func TestTooLargeOnANarrowPath(t *testing.T) {
