@@ -27,7 +27,7 @@ func (s *sending) appendTransactions(now ack.Instant, w *frame.Writer) (first *T
 				// Small transactions are not cut: frames stay fewer.
 				break
 			}
-			short := !fits && !s.path.IsKnown()
+			short := s.isCutShort(t)
 			if short && (n > 0 || s.mustKnowPathMTU(t)) {
 				break // it begins a frame that is short, too, or it is not known how it is to be cut
 			}

@@ -35,8 +35,8 @@ const leastSearched = frame.ListedSize + 4
 // of a far path is worth more than short frames for as many, which take a seventh more of it.
 const mostCutShort = 256 << 10
 
-// shortCarried is how long such a frame may be: what every host takes (RFC 791 section 3.1) without the headers of IP and UDP. A path that carries less than
-// surelyCarried is found by then.
+// shortCarried is how long such a frame may be: what every host takes (RFC 791 section 3.1) without the headers of IP and UDP. So such a
+// transaction arrives also where the path carries less than surelyCarried.
 const shortCarried = 576 - 28
 
 // sizeStep is by how much full frames differ at least: see wholeFrame.
@@ -68,24 +68,26 @@ func (s *sending) asksPathMTU() bool {
 	if s.path.IsKnown() {
 		return false
 	}
-	long := func(t *Transaction) bool { return t != nil && s.isLong(t) }
-	return long(s.nextToLeave(s.posted.Next())) || long(s.nextToLeave(s.posted.NextOfFlows()))
+	short := func(t *Transaction) bool { return t != nil && s.isCutShort(t) }
+	return short(s.nextToLeave(s.posted.Next())) || short(s.nextToLeave(s.posted.NextOfFlows()))
 }
 
 // mustKnowPathMTU reports whether t has to wait until that is known.
 func (s *sending) mustKnowPathMTU(t *Transaction) bool {
-	if s.path.IsKnown() || t.entry.HasBegun() || !s.isLong(t) {
-		return false
-	}
-	return t.Bytes() > mostCutShort || t.messages(&s.shortLayout, s.shortLayout.Full) > frame.MaxMessages
+	return !t.entry.HasBegun() && s.isCutShort(t) && (t.Bytes() > mostCutShort || t.messages(&s.shortLayout, s.shortLayout.Full) > frame.MaxMessages)
 }
 
-// mustCutShort reports whether t, which has not begun, takes several frames, of which it is not known how long they may be.
-func (s *sending) mustCutShort(t *Transaction) bool { return !s.path.IsKnown() && s.isLong(t) }
+// isCutShort reports whether t is cut short, or would be if it began now: it takes several frames, and it is not known how long they may be.
+func (s *sending) isCutShort(t *Transaction) bool {
+	if t.entry.HasBegun() {
+		return t.cutShort
+	}
+	return !s.path.IsKnown() && s.isLong(t)
+}
 
 // longestFor returns how long a frame may be that begins with messages of t.
 func (s *sending) longestFor(t *Transaction) int {
-	if t.entry.HasBegun() && t.cutShort || !t.entry.HasBegun() && s.mustCutShort(t) {
+	if s.isCutShort(t) {
 		return s.terms.short
 	}
 	return s.path.Size()

@@ -178,8 +178,8 @@ func (o *benchOptions) runPath(ctx context.Context, fs *flag.FlagSet, std *stdio
 // pathTurns is how many round trips a turn of --compare has at least that says what a protocol carries in the long run. Arbitrary.
 const pathTurns = 50
 
-// pathDepth returns the depth with which a path is full that holds more than is outstanding by default: twice the path, within half of the memory of a
-// server. 0: the default is enough, or the depth was chosen.
+// pathDepth returns the depth that keeps twice of what the path holds outstanding, within half of the memory of a server. 0: the default is enough, or the
+// user chose.
 func (o *benchOptions) pathDepth() int {
 	full := min(2*int(o.path.cfg.Trip.Seconds()*float64(o.path.cfg.Bottleneck.Rate)/8), servedMemory/2)
 	if o.depth != 0 || o.tcp != nil || len(o.sizes) != 1 || full <= bench.Outstanding {

@@ -135,8 +135,7 @@ func (b *BBR) OnSent(now ack.Instant, order uint32, bytes int) {
 	if b.rates.inFlight == 0 && b.rates.limitedUntil != 0 {
 		b.restart(now)
 	}
-	b.rates.calm = b.learns()
-	b.rates.sent(now, order, int64(bytes))
+	b.rates.sent(now, order, int64(bytes), b.learns())
 	b.pace.sent(now, bytes)
 }
 

@@ -30,8 +30,6 @@ type deliveryRates struct {
 	firstAt, deliveredAt      ack.Instant
 	limitedUntil              int64 // what is delivered up to there says little of the path: the application had no more; 0: it has
 
-	calm bool // what leaves now says what the path loses by chance
-
 	// Of the batch.
 	newest     transmission // the frame that left last of those acknowledged
 	some       bool         // there is one
@@ -49,7 +47,8 @@ func (d *deliveryRates) slot(order uint32) *transmission {
 	return &d.frames[int(order)&(len(d.frames)-1)]
 }
 
-func (d *deliveryRates) sent(now ack.Instant, order uint32, bytes int64) {
+// sent notes a frame that leaves. calm: it says what the path loses by chance.
+func (d *deliveryRates) sent(now ack.Instant, order uint32, bytes int64, calm bool) {
 	if d.inFlight == 0 {
 		d.firstAt, d.deliveredAt = now, now
 	}
@@ -58,7 +57,7 @@ func (d *deliveryRates) sent(now ack.Instant, order uint32, bytes int64) {
 		d.grow()
 	}
 	t := d.slot(order)
-	t.order, t.live, t.calm, t.rtt, t.at, t.firstAt, t.deliveredAt = order, true, d.calm, 0, now, d.firstAt, d.deliveredAt
+	t.order, t.live, t.calm, t.rtt, t.at, t.firstAt, t.deliveredAt = order, true, calm, 0, now, d.firstAt, d.deliveredAt
 	t.delivered, t.lost, t.inFlight, t.appLimited = d.delivered, d.lost, d.inFlight, d.limitedUntil != 0
 }
 

@@ -15,7 +15,7 @@ func TestDeliveryRate(t *testing.T) {
 	d.begin()
 	at := func(n int) ack.Instant { return ack.Instant(n) * ack.Instant(ms) }
 	for i := range 10 {
-		d.sent(at(i), uint32(i+1), 1000)
+		d.sent(at(i), uint32(i+1), 1000, false)
 	}
 	for i := range 10 {
 		d.acked(at(30), uint32(i+1), 1000, 20*ms) // all at once
@@ -26,8 +26,8 @@ func TestDeliveryRate(t *testing.T) {
 	}
 	d.begin()
 	// What left later is measured from the last delivery on.
-	d.sent(at(30), 11, 1000)
-	d.sent(at(40), 12, 1000)
+	d.sent(at(30), 11, 1000, false)
+	d.sent(at(40), 12, 1000, false)
 	d.lostFrame(11, 1000)
 	d.acked(at(60), 12, 1000, 20*ms)
 	if s = d.sample(20 * ms); !near(s.rate, 1000/.030) || s.lostSince != 1000 || s.lost != 1000 {
@@ -35,7 +35,7 @@ func TestDeliveryRate(t *testing.T) {
 	}
 	d.begin()
 	// A sample of less than the shortest round trip says nothing.
-	d.sent(at(60), 13, 1000)
+	d.sent(at(60), 13, 1000, false)
 	d.acked(at(61), 13, 1000, -1)
 	if s = d.sample(20 * ms); s.rate != 0 || s.rtt >= 0 {
 		t.Errorf("%+v", s)
@@ -46,13 +46,13 @@ func TestDeliveryRate(t *testing.T) {
 func TestAppLimited(t *testing.T) {
 	var d deliveryRates
 	d.begin()
-	d.sent(0, 1, 1000)
+	d.sent(0, 1, 1000, false)
 	d.appLimited()
-	d.sent(1, 2, 1000)
+	d.sent(1, 2, 1000, false)
 	for i, want := range []bool{false, true, false} {
 		order := uint32(i + 1)
 		if order == 3 {
-			d.sent(2, 3, 1000) // all that left before is delivered
+			d.sent(2, 3, 1000, false) // all that left before is delivered
 		}
 		d.acked(ack.Instant(ms), order, 1000, ms)
 		if s := d.sample(0); s.appLimited != want {
@@ -67,7 +67,7 @@ func TestTransmissionsAreFew(t *testing.T) {
 	var d deliveryRates
 	d.begin()
 	for order := range uint32(10_000) {
-		d.sent(0, order, 1)
+		d.sent(0, order, 1, false)
 		if order >= 100 {
 			d.acked(1, order-100, 1, 1)
 		}

@@ -92,21 +92,27 @@ func TestPolicerWithSpikes(t *testing.T) {
 	}
 }
 
-// TestBaseLossOfBursts checks that flows which begin in the same moment do not take for chance what their first bursts lose.
-func TestBaseLossOfBursts(t *testing.T) {
-	for seed := range uint64(5) {
-		b := newBottleneck(seed, 10e6, 10e6/8*.04)
-		flows := make([]*BBR, 16)
-		for i := range flows {
-			flows[i] = NewBBR(testMTU, seed+uint64(i))
-			b.flow(flows[i], 40*ms, time.Duration(i)*ms/4)
+// TestBaseLossOfStartup checks that what seemed to be lost by chance in Startup is forgotten when congestion ends it: the bursts of flows that begin
+// together overflow a queue that was empty.
+func TestBaseLossOfStartup(t *testing.T) {
+	b := NewBBR(testMTU, 1)
+	b.path.rtt, b.path.longest[1] = 40*ms, 80*ms
+	b.bandwidth.highest[1] = 1e6
+	for order := range uint32(200) {
+		b.OnSent(0, order, testMTU)
+		if order%8 == 7 {
+			b.OnLost(0, order-4, testMTU, false)
+		} else if order%8 != 3 {
+			b.OnAcked(0, order, testMTU, 40*ms)
 		}
-		b.run(2 * time.Second)
-		for i, ctl := range flows {
-			if got := ctl.loss.base.share(); got > .03 {
-				t.Errorf("seed %d, flow %d: %.3f is taken for chance: %v", seed, i, got, ctl)
-			}
-		}
+	}
+	if got := b.loss.base.share(); b.state != Startup || got < .08 {
+		t.Fatalf("%v: %.3f is taken for chance", b.state, got)
+	}
+	b.OnMarked(0, 1)
+	b.EndBatch(ack.Instant(ms))
+	if got := b.loss.base.share(); b.state == Startup || got != 0 {
+		t.Errorf("%v: %.3f is taken for chance", b.state, got)
 	}
 }
 
